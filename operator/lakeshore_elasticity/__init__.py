@@ -1,0 +1,1 @@
+"""Pure elasticity policies and their simulator."""

@@ -1,0 +1,1 @@
+"""Lakeshore: run Python functions on an elastic pool of workers."""
