@@ -35,10 +35,12 @@ def locate(prefix: str, key: str) -> str:
 
 
 def locate_file(prefix: str, key: str) -> str:
-    """Like ``locate``, for a key that must name something below the root and not the root itself."""
+    """Like ``locate``, for a key that must name something of its own: not a scope around it."""
     location = locate(prefix, key)
-    if not location:
-        raise KeyContractError(f"key {key!r} names the root itself: name a file, for example 'out.txt'")
+    if not location or f"{prefix}/".startswith(f"{location}/"):
+        raise KeyContractError(
+            f"key {key!r} names a scope and no file in it: name a file, for example 'out.txt'"
+        )
     return location
 
 

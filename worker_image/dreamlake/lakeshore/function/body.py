@@ -5,7 +5,6 @@ Both enforce the return-your-keys contract with the same words, and give each ca
 
 from __future__ import annotations
 
-import asyncio
 import contextvars
 import threading
 from types import AsyncGeneratorType, CoroutineType, GeneratorType
@@ -195,6 +194,8 @@ async def _emit_all_async(stream: AsyncGenerator[Any, Any], emit: Callable[[Any]
 
 def _run_async(main: Coroutine[Any, Any, Any]) -> Any:
     """Run a coroutine to its end; in a thread of its own where this one runs an event loop already."""
+    import asyncio  # noqa: PLC0415 - costs tens of milliseconds, and most bodies are not async
+
     try:
         asyncio.get_running_loop()
     except RuntimeError:
