@@ -16,7 +16,6 @@ WIRE_VERSION = 1
 """The one version number of the wire format; additive changes do not raise it."""
 
 _KNOWN = frozenset({"v", "id", "fn", "args", "kwargs", "prefix", "key", "cfg", "parent"})
-_NOT_GIVEN: Any = object()
 
 
 @dataclass(slots=True)
@@ -24,10 +23,10 @@ class Envelope:
     """An invocation on its way to a worker.
 
     ``id``: a ULID. ``fn``: ``{"kind": "ref" | "pickle", ...}``, see ``dreamlake.lakeshore.transport``.
-    ``args`` and ``kwargs``: ``pack(list(args))`` and ``pack(dict(kwargs))``. ``prefix``: the scope that keys of
-    ``run`` are resolved in. ``key``: idempotency key. ``cfg``: settings for the worker; keys that this
-    version does not know are kept. ``parent``: id of the invocation that submitted this one. ``extra``: fields
-    that a later version added; they are written back as they came.
+    ``args`` and ``kwargs``: ``pack(list(args))`` and ``pack(dict(kwargs))``. ``prefix``: the scope that keys
+    of ``run`` are resolved in. ``key``: idempotency key. ``cfg``: settings for the worker; keys that this
+    version does not know are kept. ``parent``: id of the invocation that submitted this one. ``extra``:
+    fields that a later version added; they are written back as they came.
     """
 
     id: str
@@ -66,7 +65,8 @@ class Envelope:
         if type(raw) is not dict:
             raise WireError(f"an envelope is a map, this is a {type(raw).__qualname__}")
         _check_version(raw.get("v"))
-        get = raw.get
+        get: Any = raw.get
+        cfg = get("cfg")
         envelope = cls(
             get("id"),
             get("fn"),
@@ -74,12 +74,10 @@ class Envelope:
             get("kwargs"),
             get("prefix", ""),
             get("key"),
-            get("cfg", _NOT_GIVEN),
+            {} if cfg is None else cfg,
             get("parent"),
             raw["v"],
         )
-        if envelope.cfg is _NOT_GIVEN or envelope.cfg is None:
-            envelope.cfg = {}
         _check_types(envelope)
         if len(raw) > 9 or not raw.keys() <= _KNOWN:
             envelope.extra = {name: value for name, value in raw.items() if name not in _KNOWN}

@@ -1,21 +1,23 @@
 """Frames of a stream: ``[kind, seq, body, meta]``, each a msgpack array that ends itself.
 
-``seq`` counts from 0 within one invocation and is what a reader reconnects with. ``END`` and ``ERROR`` end the
-stream, so that a producer that has finished is told apart from a connection that broke.
+``seq`` counts from 0 within one invocation and is what a reader reconnects with. ``END`` and ``ERROR`` end
+the stream, so that a producer that has finished is told apart from a connection that broke.
 """
 
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgpack import OutOfData, Unpacker
 
 from dreamlake.lakeshore.errors import WireError
 from dreamlake.lakeshore.wire.packing import pack
 from dreamlake.lakeshore.wire.unpacking import unpack
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 MAX_FRAME_BYTES = 64 << 20
 """Largest frame that a reader takes unless told otherwise."""

@@ -7,15 +7,17 @@ first without building anything, which proves that every claimed item is really 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from io import BytesIO
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgpack import ExtraData, ExtType, OutOfData, Unpacker, unpackb
 
 from dreamlake.lakeshore.errors import WireError
 from dreamlake.lakeshore.wire import codec as codecs
 from dreamlake.lakeshore.wire.packing import MAX_EXTENSION_DEPTH
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 _SMALL_BYTES = 512
 # Nested 170 deep (all that 512 bytes can hold), lists of up to 512 claimed items cost 700 KB for a moment.
@@ -76,8 +78,9 @@ def _hook_at(depth: int) -> Callable[[int, bytes], Any]:
         except WireError:
             raise
         except Exception as problem:
+            reason = f"{type(problem).__name__}: {problem}"
             raise WireError(
-                f"extension {code} does not hold a {codec.type.__qualname__}: {type(problem).__name__}: {problem}"
+                f"extension {code} does not hold a {codec.type.__qualname__}: {reason}"
             ) from problem
 
     return extension
