@@ -55,7 +55,7 @@ class Run:
         context = current_context()
         return context.storage.read(locate_file(context.prefix, key))
 
-    def write(self, key: str, *, dir: bool = False) -> Path:  # noqa: A002 - the public name
+    def write(self, key: str, *, dir: bool = False) -> Path:  # noqa: A002
         """Give a path to write ``key`` to, its parent directories made.
 
         With ``dir`` the path itself is made, as a directory. The body must return (a generator: yield) the
@@ -72,7 +72,7 @@ class Run:
         """Give the paths of a key, or of a list or dict of keys, in the same shape."""
         return map_keys(keys, self.read)
 
-    def write_all(self, keys: Keys, *, dir: bool = False) -> Any:  # noqa: A002 - the public name
+    def write_all(self, keys: Keys, *, dir: bool = False) -> Any:  # noqa: A002
         """Give paths to write a key, or a list or dict of keys, in the same shape."""
         return map_keys(keys, lambda key: self.write(key, dir=dir))
 

@@ -65,6 +65,11 @@ class RunContext:
 _current: ContextVar[RunContext | None] = ContextVar("lakeshore_run_context", default=None)
 
 
+def active_context() -> RunContext | None:
+    """Give the context in force, None outside of calls and scopes."""
+    return _current.get()
+
+
 def current_context() -> RunContext:
     """Give the context in force; outside of calls and scopes one for the working directory."""
     found = _current.get()

@@ -20,7 +20,7 @@ class Storage(ABC):
         """Give the local path of what is stored at ``location``; it does not exist if nothing is."""
 
     @abstractmethod
-    def write(self, location: str, *, dir: bool = False) -> Path:  # noqa: A002 - the public name
+    def write(self, location: str, *, dir: bool = False) -> Path:  # noqa: A002
         """Give a local path to write to, its parent made; with ``dir`` the path itself is a directory."""
 
     def publish(self, locations: Sequence[str]) -> None:  # noqa: B027 - a directory has nothing to do

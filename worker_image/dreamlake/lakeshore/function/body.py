@@ -194,7 +194,7 @@ async def _emit_all_async(stream: AsyncGenerator[Any, Any], emit: Callable[[Any]
 
 def _run_async(main: Coroutine[Any, Any, Any]) -> Any:
     """Run a coroutine to its end; in a thread of its own where this one runs an event loop already."""
-    import asyncio  # noqa: PLC0415 - costs tens of milliseconds, and most bodies are not async
+    import asyncio  # noqa: PLC0415
 
     try:
         asyncio.get_running_loop()

@@ -13,7 +13,7 @@ BodyKind: TypeAlias = Literal["sync", "async", "generator", "async_generator"]
 
 def body_kind(fn: Callable[..., Any]) -> BodyKind:
     """Tell the kind of a function, a ``functools.partial`` of one, or an instance with ``__call__``."""
-    for candidate in (fn, getattr(type(fn), "__call__", None)):  # noqa: B004 - its kind is asked, not whether it is there
+    for candidate in (fn, getattr(type(fn), "__call__", None)):  # noqa: B004 - its kind is asked
         if inspect.isasyncgenfunction(candidate):
             return "async_generator"
         if inspect.iscoroutinefunction(candidate):

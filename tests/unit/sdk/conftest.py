@@ -1,0 +1,40 @@
+"""A plane in memory, and workers on it: real ones, in threads of the test's process."""
+
+import threading
+
+import pytest
+
+from dreamlake.lakeshore import Dispatch, SyncQueue, run_worker
+
+
+@pytest.fixture
+def plane():
+    opened = Dispatch(":memory:")
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def work_on(tmp_path):
+    """Give ``work_on(plane, queue_name, **options)``: start a worker that is stopped at the test's end."""
+    stop = threading.Event()
+    threads = []
+    problems = []
+
+    def start(plane, name, **options):
+        def loop():
+            try:
+                run_worker(SyncQueue(name, dispatch=plane), root=tmp_path, stop=stop.is_set, **options)
+            except BaseException as exc:
+                problems.append(exc)
+
+        thread = threading.Thread(target=loop, daemon=True)
+        thread.start()
+        threads.append(thread)
+
+    yield start
+    stop.set()
+    for thread in threads:
+        thread.join(20)
+        assert not thread.is_alive(), "a worker did not stop within 20 s"
+    assert problems == []

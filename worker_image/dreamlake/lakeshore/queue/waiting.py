@@ -1,0 +1,56 @@
+"""Waiting for an invocation that only the waiting call knows: whoever stops waiting, cancels it."""
+
+from __future__ import annotations
+
+import logging
+import time
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from dreamlake.lakeshore.dispatch.plane import Plane
+    from dreamlake.lakeshore.queue.synchronous import SyncQueue
+
+OWNED_LIMIT_S = 86_400.0
+"""Seconds that a plain call waits: a day. Longer work is submitted, and its result asked for by id."""
+_SLICE_S = 30.0
+
+_log = logging.getLogger("dreamlake.lakeshore")
+
+
+def wait_owned(queue: SyncQueue, inv_id: str, limit_s: float = OWNED_LIMIT_S) -> Any:
+    """Wait for the result; an exception while waiting (Ctrl-C above all) cancels the invocation."""
+    ends = time.monotonic() + limit_s
+    try:
+        while True:
+            try:
+                return queue.result(inv_id, timeout=min(_SLICE_S, max(0.0, ends - time.monotonic())))
+            except TimeoutError:
+                if time.monotonic() >= ends:
+                    raise
+                warn_if_unattended(queue.dispatch, queue.name, inv_id)
+    except BaseException:
+        queue.cancel(inv_id)  # changes nothing for one that has ended
+        raise
+
+
+def iterate_owned(queue: SyncQueue, inv_id: str, limit_s: float = OWNED_LIMIT_S) -> Iterator[Any]:
+    """Yield the values as they come; leaving before the end cancels the invocation."""
+    try:
+        yield from queue.stream(inv_id, timeout=limit_s)
+    except BaseException:
+        queue.cancel(inv_id)
+        raise
+
+
+def warn_if_unattended(plane: Plane, queue: str, inv_id: str) -> None:
+    """Say in the log, once per waiting slice, that nobody works on the queue."""
+    if not plane.workers(queue):
+        _log.warning(
+            "invocation %s waits in queue %r and no worker has registered there: "
+            "start one with `lakeshore worker start --queue %s`",
+            inv_id,
+            queue,
+            queue,
+        )
