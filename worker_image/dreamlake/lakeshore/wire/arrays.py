@@ -1,4 +1,5 @@
-"""Extensions for numpy: arrays ``[dtype, shape, raw]`` and scalars ``[dtype, raw]``.
+"""Extensions for numpy: arrays ``[dtype, shape, raw]`` and scalars ``[dtype, raw]``,
+where text and bytes are ``["U", text]`` and ``["S", raw]``.
 
 ``dtype`` is ``dtype.str``, or the field list of ``numpy.lib.format.dtype_to_descr`` for structured types.
 ``raw`` holds the items in C order. Arrays come back in C order, owned and writable.
@@ -101,12 +102,18 @@ def build_array(dtype: np.dtype[Any], shape: Any, raw: Any) -> np.ndarray[Any, A
 
 
 def _encode_scalar(value: np.generic) -> list[Any]:
+    if isinstance(value, np.str_ | np.bytes_):  # as an array they would lose NULs at their end
+        return ["U", str(value)] if isinstance(value, np.str_) else ["S", bytes(value)]
     array = np.asarray(value)
     return [encode_dtype(array.dtype), array.tobytes()]
 
 
 def _decode_scalar(payload: Any) -> Any:
     descr, raw = payload
+    if descr in ("U", "S"):
+        if type(raw) is not (str if descr == "U" else bytes):
+            raise TypeError(f"a {type(raw).__qualname__} is no text scalar")
+        return np.str_(raw) if descr == "U" else np.bytes_(raw)
     return build_array(decode_dtype(descr), [1], raw)[0]
 
 

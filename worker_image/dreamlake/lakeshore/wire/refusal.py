@@ -4,9 +4,22 @@ from __future__ import annotations
 
 import dataclasses
 import enum
+import inspect
 import os
+from collections import deque
 from collections.abc import Iterator
 from typing import Any
+
+_KNOWN_BASES = {
+    "numpy.ndarray": "numpy.asarray(value) (it drops what the subclass adds)",
+    "numpy.dtype": "value.str",
+    "torch.Tensor": "value.detach() (it drops what the subclass adds)",
+    "torch.dtype": "str(value)",
+    "pandas.DataFrame": "value.to_dict('list') or value.to_numpy()",
+    "pandas.Series": "value.to_numpy()",
+    "datetime.datetime": "a datetime.datetime",
+}
+"""Class, by its top-level package and name -> the packable form of its instances, or of its subclasses'."""
 
 
 def refusal(value: Any) -> str:
@@ -23,11 +36,13 @@ def _way_out(value: Any, kind: type[Any]) -> str:
     )
     if isinstance(value, enum.Enum):
         return f"send its .value (or .name) and rebuild it with {kind.__name__}(value), or {register}"
-    if dataclasses.is_dataclass(value):
+    if dataclasses.is_dataclass(kind):
         return (
             "send dataclasses.asdict(value), or register it on both sides: wire.register(wire.Codec(40, "
             f"{kind.__name__}, encode=lambda v: vars(v), decode=lambda d: {kind.__name__}(**d)))"
         )
+    if inspect.isroutine(value):
+        return "a function travels as a udf or a thunk, not as a value: send its name"
     if hasattr(kind, "model_dump") and hasattr(kind, "model_validate"):
         return (
             "send value.model_dump(), or register it on both sides: wire.register(wire.Codec(40, "
@@ -39,16 +54,12 @@ def _way_out(value: Any, kind: type[Any]) -> str:
 
 def _plain_form(value: Any, kind: type[Any]) -> str | None:
     """Name the expression that gives a packable value, where there is an obvious one."""
-    known: dict[str, str] = {
-        "numpy": "numpy.asarray(value) (it drops what the subclass adds)",
-        "torch": "value.detach() (it drops what the subclass adds)",
-        "pandas": "value.to_dict() or value.to_numpy()",
-        "datetime": "the same moment with a datetime.timezone or zoneinfo.ZoneInfo",
-    }
     for base in kind.__mro__:
-        root = base.__module__.partition(".")[0]
-        if root in known and root == kind.__module__.partition(".")[0]:
-            return known[root]
+        found = _KNOWN_BASES.get(f"{base.__module__.partition('.')[0]}.{base.__qualname__}")
+        if found is not None:
+            return found
+    if isinstance(value, type):
+        return "value.__qualname__"
     if isinstance(value, os.PathLike):
         return "str(value)"
     if isinstance(value, BaseException):
@@ -56,6 +67,6 @@ def _plain_form(value: Any, kind: type[Any]) -> str | None:
     if isinstance(value, tuple | list | dict | set | frozenset | str | bytes | int | float | complex):
         plain = next(base for base in kind.__mro__ if base.__module__ == "builtins")
         return f"{plain.__name__}(value) (it drops what {kind.__name__} adds)"
-    if isinstance(value, Iterator | range):
+    if isinstance(value, Iterator | range | deque):
         return "list(value)"
     return None

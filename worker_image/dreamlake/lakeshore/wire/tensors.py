@@ -34,7 +34,10 @@ def _encode(tensor: torch.Tensor) -> list[Any]:
 def _bytes_of(tensor: torch.Tensor, name: str) -> bytes:
     if tensor.numel() == 0:
         return b""
-    raw: bytes = tensor.reshape(-1).view(torch.uint8).numpy().tobytes()
+    flat = tensor.reshape(-1)
+    if flat.stride(0) != 1:  # a single item counts as contiguous whatever its stride, but cannot be viewed
+        flat = flat.clone(memory_format=torch.contiguous_format)
+    raw: bytes = flat.view(torch.uint8).numpy().tobytes()
     return in_wire_order(raw, name, sys.byteorder)
 
 
