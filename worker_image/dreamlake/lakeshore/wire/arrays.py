@@ -1,8 +1,8 @@
-"""Extensions for numpy: arrays ``[dtype, shape, raw]`` and scalars ``[dtype, raw]``,
-where text and bytes are ``["U", text]`` and ``["S", raw]``.
+"""Extensions for numpy: arrays ``[dtype, shape, raw]`` and scalars ``[dtype, raw]``.
 
 ``dtype`` is ``dtype.str``, or the field list of ``numpy.lib.format.dtype_to_descr`` for structured types.
-``raw`` holds the items in C order. Arrays come back in C order, owned and writable.
+``raw`` holds the items in C order. Arrays come back in C order, owned and writable. Text scalars are
+``["U", text]`` and ``["S", bytes]``.
 """
 
 from __future__ import annotations
@@ -102,8 +102,11 @@ def build_array(dtype: np.dtype[Any], shape: Any, raw: Any) -> np.ndarray[Any, A
 
 
 def _encode_scalar(value: np.generic) -> list[Any]:
-    if isinstance(value, np.str_ | np.bytes_):  # as an array they would lose NULs at their end
-        return ["U", str(value)] if isinstance(value, np.str_) else ["S", bytes(value)]
+    # As arrays, or by str(), these would lose NULs at their end.
+    if isinstance(value, np.str_):
+        return ["U", str.__str__(value)]
+    if isinstance(value, np.bytes_):
+        return ["S", bytes(value)]
     array = np.asarray(value)
     return [encode_dtype(array.dtype), array.tobytes()]
 

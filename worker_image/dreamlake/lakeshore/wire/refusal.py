@@ -39,7 +39,7 @@ def _way_out(value: Any, kind: type[Any]) -> str:
     if dataclasses.is_dataclass(kind):
         return (
             "send dataclasses.asdict(value), or register it on both sides: wire.register(wire.Codec(40, "
-            f"{kind.__name__}, encode=lambda v: vars(v), decode=lambda d: {kind.__name__}(**d)))"
+            f"{kind.__name__}, encode=vars, decode=lambda d: {kind.__name__}(**d)))"
         )
     if inspect.isroutine(value):
         return "a function travels as a udf or a thunk, not as a value: send its name"
