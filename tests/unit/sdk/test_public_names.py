@@ -1,5 +1,7 @@
 """What `import dreamlake.lakeshore` offers, and what it costs."""
 
+import ast
+import inspect
 import json
 import pkgutil
 import subprocess
@@ -80,3 +82,17 @@ def test_an_unknown_name_is_an_attribute_error_that_names_it():
         assert "no_such_name" in str(exc)
     else:
         raise AssertionError("no AttributeError")
+
+
+def test_type_checkers_see_each_name_where_it_is_loaded_from():
+    tree = ast.parse(inspect.getsource(dls))
+    [block] = [node for node in tree.body if isinstance(node, ast.If)]
+    seen = {
+        alias.name: node.module
+        for node in ast.walk(block)
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
+    assert seen.pop("lifecycle") == "dreamlake.lakeshore"
+    assert seen == {name: f"dreamlake.lakeshore.{home}" for name, home in dls._HOMES.items()}
+    assert set(seen) | {"lifecycle"} == set(dls.__all__)

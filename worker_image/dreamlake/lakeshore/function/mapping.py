@@ -55,6 +55,11 @@ class MapPlan:
 
 def run_map(udf: UDF[..., Any], queue: SyncQueue, iterable: Iterable[Any], plan: MapPlan) -> Iterator[Any]:
     """Check what can be checked and give the iterator; nothing is submitted before its first ``next``."""
+    if udf.kind.endswith("generator"):
+        raise ConfigError(
+            f"{udf.name} is a generator, whose values are a stream: map collects results, so return a list, "
+            "or submit the items and iterate SyncQueue.stream(id)"
+        )
     config = udf.base_config()
     if config.key is not None:
         raise ConfigError("map takes no key: one key is for one invocation")

@@ -148,7 +148,8 @@ class UDF(Holder, Generic[P, R]):
         """Call it with each item as its only argument, on the queue's workers; yield the results in order.
 
         Items are submitted ``chunk`` at a time, and at most ``ahead`` (8 chunks) beyond the result that is
-        yielded next, so the iterable may be endless. ``progress`` draws a bar when stderr is a terminal.
+        yielded next, so the iterable may be endless; it is read in between, so it must not itself wait for
+        results. ``progress`` draws a bar when stderr is a terminal.
         ``on_error="return"`` yields the error in the place of a failed item's result; ``"raise"`` raises it
         there. ``timeout``: most seconds to wait for the next result. Closing the iterator, an error, or
         Ctrl-C cancels what has not ended.

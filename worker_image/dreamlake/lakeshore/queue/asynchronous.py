@@ -20,6 +20,7 @@ from dreamlake.lakeshore.queue.watching import Wakeups, watcher_of
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable
 
+    from dreamlake.lakeshore.dispatch.plane import Outcome
     from dreamlake.lakeshore.function.run_options import RunOptions
     from dreamlake.lakeshore.queue.job import Job
 
@@ -53,10 +54,14 @@ class Queue(BaseQueue):
         check_timeout(timeout)
         try:
             async with asyncio.timeout(timeout):
-                outcome = await watcher_of(self.dispatch).outcome(inv_id)
+                outcome = await self._outcome(inv_id)
         except TimeoutError:
             raise await asyncio.to_thread(still_waiting, self.dispatch, inv_id, timeout) from None
         return value_of(outcome)
+
+    async def _outcome(self, inv_id: str) -> Outcome:
+        # In one step: a watcher that nobody waits on ends at the loop's next turn.
+        return await watcher_of(self.dispatch).outcome(inv_id)
 
     async def call(self, fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """Submit a call and wait for its result; cancelling the task cancels the invocation."""
@@ -93,8 +98,7 @@ class Queue(BaseQueue):
         """Yield ``(id, result)`` as invocations end, each id once; see ``SyncQueue.results``."""
         check_on_error(on_error)
         check_timeout(timeout)
-        watcher = watcher_of(self.dispatch)
-        tasks = [asyncio.ensure_future(watcher.outcome(inv_id)) for inv_id in dict.fromkeys(ids)]
+        tasks = [asyncio.create_task(self._outcome(inv_id)) for inv_id in dict.fromkeys(ids)]
         try:
             for next_done in asyncio.as_completed(tasks, timeout=timeout):
                 outcome = await next_done

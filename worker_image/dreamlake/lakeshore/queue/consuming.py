@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from dreamlake.lakeshore import wire
 from dreamlake.lakeshore.dispatch.plane import DEFAULT_LEASE_S
+from dreamlake.lakeshore.errors import FencedError
 from dreamlake.lakeshore.queue.base import BaseQueue, check_timeout
 from dreamlake.lakeshore.queue.job import Job, LeaseKeeper
 
@@ -93,7 +94,10 @@ class Consumer(BaseQueue):
         retries = _RETRIES if job.claimed.retries is None else job.claimed.retries
         interrupted = not isinstance(exc, Exception)  # Ctrl-C says nothing about the job
         pause = 0.0 if job.claimed.backoff is None else pause_s(job.claimed.backoff, job.attempt)
-        self.nack(job, exc, retry=interrupted or job.attempt <= retries, delay_s=pause)
+        try:
+            self.nack(job, exc, retry=interrupted or job.attempt <= retries, delay_s=pause)
+        except FencedError:
+            exc.add_note(f"The lease of {job.id} was lost meanwhile: another attempt has taken its place.")
 
     def _claim_now(self, plane: Plane, lease_s: float) -> Claimed | None:
         return plane.claim(
