@@ -98,7 +98,7 @@ def test_a_module_that_cannot_be_imported_says_where_to_start_the_worker():
 )
 def test_a_module_that_fails_while_imported_is_a_worker_error(project, source):
     project.write(source)
-    with pytest.raises(WorkerError, match="^cannot import module"):
+    with pytest.raises(WorkerError, match=r"^cannot import module"):
         resolve(project.ref())
 
 
@@ -116,7 +116,7 @@ def test_a_module_that_is_written_later_is_found(tmp_path, project):
 
 @pytest.mark.parametrize("qualname", ["sub", "Box.missing", "make.<locals>.inner", "add.b.c", ""])
 def test_a_name_that_the_module_lacks_is_a_worker_error(project, qualname):
-    with pytest.raises(WorkerError, match="^cannot import module .*it has no"):
+    with pytest.raises(WorkerError, match=r"^cannot import module .*it has no"):
         resolve(project.ref(qualname))
 
 
@@ -265,7 +265,7 @@ def test_a_worker_with_old_code_in_memory_does_not_pass_it_off_as_new(project):
     resolve(project.ref("mul"))  # the worker imports the module
     project.write(SOURCE.replace("return a + b", "return b + a"))
     new = "sha256:" + hashlib.sha256(b"def add(a, b):\n    return b + a\n").hexdigest()[:16]
-    with pytest.raises(WorkerError, match="changed on disk.*restart the worker"):
+    with pytest.raises(WorkerError, match=r"changed on disk.*restart the worker"):
         resolve(project.ref(hashed=new))
 
 
@@ -302,7 +302,7 @@ def test_a_malformed_function_is_a_transport_error(arm, registry):
 
 @pytest.mark.parametrize("module", [".relative", "", "a..b", "bad name"])
 def test_a_module_name_that_is_none_is_a_worker_error(module):
-    with pytest.raises(WorkerError, match="^cannot import module"):
+    with pytest.raises(WorkerError, match=r"^cannot import module"):
         resolve({"kind": "ref", "module": module, "qualname": "f", "src_hash": None})
 
 

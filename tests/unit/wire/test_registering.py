@@ -103,7 +103,7 @@ def test_an_error_while_decoding_names_the_type():
         wire.unpack(wire.pack(Point(1, 2)))
 
 
-def test_an_error_while_encoding_reaches_the_caller_as_it_is():
+def test_an_error_while_encoding_says_why():
     wire.register(wire.Codec(40, Point, encode=lambda p: math.sqrt(-1), decode=Point))
     with pytest.raises(ValueError, match=r"math domain error|nonnegative"):
         wire.pack(Point(1, 2))

@@ -59,7 +59,10 @@ def pack(value: Any) -> bytes:
 
 
 def _pack_at(value: Any, depth: int) -> bytes:
-    encoder = _pool.pop() if _pool else _Encoder()
+    try:
+        encoder = _pool.pop()
+    except IndexError:
+        encoder = _Encoder()
     encoder.depth = depth
     try:
         data: bytes = encoder.pack(value)
