@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import msgpack
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
@@ -56,14 +58,51 @@ def test_report_38_arrays_of_every_layout_come_back_equal(array):
     assert_same(unpack(pack({"x": array}))["x"], array)
 
 
+@settings(deadline=None)
 @given(hnp.arrays(hnp.scalar_dtypes(), hnp.array_shapes(min_dims=0, min_side=0)))
 def test_report_38_any_plain_array_comes_back_equal(array):
     assert_same(unpack(pack(array)), array)
 
 
-def test_the_payload_is_the_documented_triple():
-    raw = pack(np.array([[1, 2]], "<i2"))
-    assert raw == msgpack.packb(msgpack.ExtType(1, msgpack.packb(["<i2", [1, 2], b"\x01\0\x02\0"])))
+@pytest.mark.parametrize("size", [2, 32_766, 32_767, 32_768, 32_769, 500_000])
+def test_the_payload_is_the_documented_triple_at_every_size(size):
+    array = np.arange(size).astype("<i2")
+    triple = msgpack.packb(["<i2", [size], array.tobytes()])
+    assert pack([array]) == msgpack.packb([msgpack.ExtType(1, triple)])
+    assert_same(unpack(pack([array]))[0], array)
+
+
+@pytest.mark.parametrize(
+    "dtype", [NESTED, ALIGNED, np.dtype("S7"), np.dtype([(f"f{i}", "<f8") for i in range(200)])]
+)
+def test_large_arrays_of_any_type_come_back_equal(dtype):
+    array = np.frombuffer(np.random.default_rng(1).bytes(dtype.itemsize * 9000), dtype)
+    if dtype is NESTED:  # not every four bytes are a character
+        array = np.full(9000, np.array(((1, b"a"), 2.5, "xyz"), NESTED))
+    assert_same(unpack(pack((1, array)))[1], array)
+
+
+@pytest.mark.parametrize("cut", [1, 4, 70_000])
+@pytest.mark.parametrize("grow", [False, True])
+def test_a_large_array_that_was_cut_or_lengthened_is_a_wire_error(cut, grow):
+    triple = msgpack.packb(["<i2", [70_000], bytes(140_000)])
+    damaged = triple + b"\0" * cut if grow else triple[:-cut]
+    with pytest.raises(WireError):
+        unpack(msgpack.packb(msgpack.ExtType(1, damaged)))
+
+
+def test_large_arrays_cost_few_copies():
+    array = np.ones(4_000_000)
+    data = pack(array)
+    tracemalloc.start()
+    try:
+        unpack(data)
+        assert tracemalloc.get_traced_memory()[1] < 2.1 * array.nbytes
+        tracemalloc.reset_peak()
+        pack(array)
+        assert tracemalloc.get_traced_memory()[1] < 3.6 * array.nbytes
+    finally:
+        tracemalloc.stop()
 
 
 def test_changing_what_came_back_changes_nothing_else():
@@ -144,6 +183,7 @@ def test_a_malformed_array_is_a_wire_error(payload):
         unpack(msgpack.packb(msgpack.ExtType(1, pack(payload))))
 
 
+@settings(deadline=None)
 @given(st.binary(max_size=40), st.sampled_from([1, 26]))
 def test_arbitrary_array_payloads_raise_only_wire_errors(payload, code):
     try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgpack
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dreamlake.lakeshore.wire import WIRE_VERSION, Envelope, WireError, pack
@@ -97,6 +97,7 @@ def test_a_field_of_the_wrong_type_is_refused_by_name(name, bad):
         Envelope.from_bytes(msgpack.packb(raw))
 
 
+@settings(deadline=None)
 @given(st.integers(min_value=0), st.integers(min_value=0, max_value=255), st.integers(min_value=0))
 def test_a_damaged_envelope_is_an_envelope_or_a_wire_error(position, byte, cut):
     whole = bytearray(envelope().to_bytes())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgpack
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dreamlake.lakeshore.wire import FrameKind, FrameReader, WireError, WireFrame, pack
@@ -50,6 +50,7 @@ def test_only_end_and_error_end_a_stream(kind):
     assert WireFrame(kind, 0).terminal == (kind.name in {"END", "ERROR"})
 
 
+@settings(deadline=None)
 @given(FRAMES)
 def test_a_frame_comes_back_equal(frame):
     back = WireFrame.decode(frame.encode())
@@ -58,6 +59,7 @@ def test_a_frame_comes_back_equal(frame):
     assert type(back.body) is type(frame.body)
 
 
+@settings(deadline=None)
 @given(st.lists(FRAMES, max_size=8), st.lists(st.integers(0), max_size=20))
 def test_any_split_gives_the_frames_of_the_whole(frames, cuts):
     whole = b"".join(frame.encode() for frame in frames)
@@ -146,6 +148,7 @@ def test_many_frames_may_exceed_the_limit_together():
     assert len(read(FrameReader(max_frame_bytes=1000), data * 5000)) == 5000
 
 
+@settings(deadline=None)
 @given(st.lists(st.binary(max_size=50), max_size=5))
 def test_arbitrary_streams_give_frames_or_a_wire_error(pieces):
     try:

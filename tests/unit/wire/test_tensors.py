@@ -7,7 +7,7 @@ import sys
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dreamlake.lakeshore.wire.tensor_layout import ITEM_BYTES, check_layout, in_wire_order
@@ -71,6 +71,7 @@ def test_bfloat16_is_the_upper_half_of_float32_on_the_wire():
     assert in_wire_order(raw, "bfloat16", "little") == raw
 
 
+@settings(deadline=None)
 @given(
     st.sampled_from(["bfloat16", "int32", "float64", "uint8", "complex64", "complex128"]),
     st.binary(max_size=8),

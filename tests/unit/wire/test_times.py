@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 
 import msgpack
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dreamlake.lakeshore.wire import WireError, pack, unpack
@@ -16,6 +16,7 @@ NEW_YORK = ZoneInfo("America/New_York")
 NAMED = dt.timezone(dt.timedelta(hours=-3, microseconds=7), "Here")
 
 
+@settings(deadline=None)
 @given(st.datetimes(timezones=st.none() | st.timezones(), allow_imaginary=True))
 def test_datetimes_come_back_identical(moment):
     assert repr(unpack(pack(moment))) == repr(moment)
@@ -37,6 +38,7 @@ def test_every_kind_of_zone_comes_back(zone):
         assert (repr(back), back.fold) == (repr(value), value.fold)
 
 
+@settings(deadline=None)
 @given(st.dates() | st.timedeltas() | st.times())
 def test_dates_durations_and_naive_times_come_back(value):
     back = unpack(pack({value: value}))

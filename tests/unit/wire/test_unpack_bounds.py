@@ -87,18 +87,20 @@ def test_large_honest_values_are_read(value):
     assert unpack(pack((value, [value]))) == (value, [value])
 
 
-@settings(max_examples=500)
+@settings(deadline=None, max_examples=500)
 @given(st.binary(max_size=600))
 def test_arbitrary_bytes_give_a_value_or_a_wire_error(data):
     assert peak_of(lambda: unpack(data)) < FIXED + PER_BYTE * len(data)
 
 
+@settings(deadline=None)
 @given(st.binary(max_size=64), st.sampled_from([1, 2, 3, 5, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26]))
 def test_arbitrary_extension_payloads_give_a_value_or_a_wire_error(payload, code):
     data = msgpack.packb({"k": msgpack.ExtType(code, payload)})
     assert peak_of(lambda: unpack(data)) < FIXED + PER_BYTE * len(data)
 
 
+@settings(deadline=None)
 @given(
     st.recursive(st.integers() | st.text() | st.none(), lambda v: st.lists(v) | st.tuples(v, v)), st.data()
 )

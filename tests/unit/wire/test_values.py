@@ -57,12 +57,13 @@ def same(one: object, other: object) -> bool:
     return one == other
 
 
-@settings(max_examples=400)
+@settings(deadline=None, max_examples=400)
 @given(VALUES)
 def test_any_nested_value_comes_back_with_its_types(value):
     assert same(unpack(pack(value)), value)
 
 
+@settings(deadline=None)
 @given(VALUES)
 def test_packing_what_came_back_gives_values_of_the_same_size(value):
     assert len(pack(unpack(pack(value)))) == len(pack(value))
@@ -77,6 +78,7 @@ def test_report_35_integers_of_any_size_are_exact():
     assert unpack(pack((1 << 70_000) + 1)) == (1 << 70_000) + 1
 
 
+@settings(deadline=None)
 @given(st.integers())
 def test_report_35_every_integer_is_exact(number):
     back = unpack(pack(number))

@@ -88,7 +88,7 @@ def build_array(dtype: np.dtype[Any], shape: Any, raw: Any) -> np.ndarray[Any, A
     """
     if not isinstance(shape, list) or not all(type(size) is int and size >= 0 for size in shape):
         raise ValueError("a shape is a list of sizes")
-    if not isinstance(raw, bytes):
+    if not isinstance(raw, bytes | memoryview):
         raise TypeError("an array's items are bytes")
     wanted = math.prod(shape) * dtype.itemsize
     if wanted != len(raw) or len(shape) > _MAX_DIMENSIONS:
@@ -120,5 +120,5 @@ def _decode_scalar(payload: Any) -> Any:
     return build_array(decode_dtype(descr), [1], raw)[0]
 
 
-add(Codec(1, np.ndarray, encode=_encode_array, decode=_decode_array))
+add(Codec(1, np.ndarray, encode=_encode_array, decode=_decode_array, bulk=True))
 add(Codec(26, np.generic, encode=_encode_scalar, decode=_decode_scalar, subclasses=True))

@@ -27,7 +27,8 @@ class Codec:
     ``encode`` turns a value into something that the wire already knows (which may nest any other packable
     value); ``decode`` gets exactly that back and rebuilds the value. ``code`` is the msgpack extension code,
     32 to 127 for a program's own types. Subclasses of ``type`` are refused unless ``subclasses`` says that
-    ``encode`` keeps what makes them different.
+    ``encode`` keeps what makes them different. ``bulk`` saves copies of large values: ``encode`` gives a list that
+    ends in a bytes-like object, and ``decode`` may get that last item as a read-only ``memoryview``.
 
     >>> register(Codec(40, Point, encode=lambda p: [p.x, p.y], decode=lambda xy: Point(*xy)))
     """
@@ -37,6 +38,7 @@ class Codec:
     encode: Callable[[Any], Any]
     decode: Callable[[Any], Any]
     subclasses: bool = False
+    bulk: bool = False
 
 
 @dataclass(frozen=True, slots=True)

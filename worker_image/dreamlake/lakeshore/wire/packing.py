@@ -17,6 +17,11 @@ from dreamlake.lakeshore.wire.refusal import refusal
 MAX_EXTENSION_DEPTH = 32
 """Extensions (tuples among them) inside one another. The reader spends some 50 KB of C stack on each."""
 
+BULK_BYTES = 1 << 16
+"""From this size on, the bytes of arrays are copied once less."""
+BIN32 = b"\xc6"  # msgpack's header of bytes of four-byte length
+_MOST_BYTES = 1 << 32
+
 _BUFFER_BYTES = 8192
 # An encoder's buffer keeps the size of the largest value it has seen; those above this are not kept.
 _KEEP_BYTES = 1 << 20
@@ -42,7 +47,8 @@ class _Encoder:
                 f"tuples, sets or other extension values are nested deeper than {MAX_EXTENSION_DEPTH}: "
                 "send a flatter value, or use lists"
             )
-        return ExtType(codec.code, _pack_at(codec.encode(value), self.depth + 1))
+        pack_payload = _pack_bulk if codec.bulk else _pack_at
+        return ExtType(codec.code, pack_payload(codec.encode(value), self.depth + 1))
 
 
 # list.pop and list.append are atomic, so the pool is safe under threads, forks and codecs that call pack().
@@ -73,6 +79,15 @@ def _pack_at(value: Any, depth: int) -> bytes:
     if len(data) <= _KEEP_BYTES:
         _pool.append(encoder)
     return data
+
+
+def _pack_bulk(payload: Any, depth: int) -> bytes:
+    """Pack a list that ends in bytes; large ones are joined to the rest instead of growing a packer's buffer."""
+    size = len(payload[-1])
+    if not BULK_BYTES <= size < _MOST_BYTES:
+        return _pack_at(payload, depth)
+    rest = _pack_at([*payload[:-1], b""], depth).removesuffix(b"\xc4\x00")
+    return b"".join((rest, BIN32, size.to_bytes(4, "big"), payload[-1]))
 
 
 def _explain(problem: Exception) -> str:

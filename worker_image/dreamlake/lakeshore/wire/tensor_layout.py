@@ -40,18 +40,19 @@ def check_layout(name: Any, shape: Any, raw: Any) -> None:
         raise ValueError(f"unknown tensor dtype {name!r}")
     if not isinstance(shape, list) or not all(type(size) is int and size >= 0 for size in shape):
         raise ValueError("a shape is a list of sizes")
-    if not isinstance(raw, bytes):
+    if not isinstance(raw, bytes | memoryview):
         raise TypeError("a tensor's items are bytes")
     wanted = math.prod(shape) * ITEM_BYTES[name]
     if wanted != len(raw) or len(shape) > _MAX_DIMENSIONS:
         raise ValueError(f"shape {shape} of {name} needs {wanted} bytes, there are {len(raw)}")
 
 
-def in_wire_order(raw: bytes, name: str, byteorder: str) -> bytes:
+def in_wire_order(raw: bytes | memoryview, name: str, byteorder: str) -> bytes | memoryview:
     """Turn items in a machine's ``byteorder`` into little-endian ones, which the wire has, or back."""
     width = SWAP_BYTES[name]
     if byteorder == "little" or width == 1:
         return raw
+    raw = bytes(raw)
     swapped = bytearray(len(raw))
     for place in range(width):
         swapped[place::width] = raw[width - 1 - place :: width]

@@ -31,14 +31,13 @@ def _encode(tensor: torch.Tensor) -> list[Any]:
     return [name, list(tensor.shape), _bytes_of(plain, name)]
 
 
-def _bytes_of(tensor: torch.Tensor, name: str) -> bytes:
+def _bytes_of(tensor: torch.Tensor, name: str) -> bytes | memoryview:
     if tensor.numel() == 0:
         return b""
     flat = tensor.reshape(-1)
     if flat.stride(0) != 1:  # a single item counts as contiguous whatever its stride, but cannot be viewed
         flat = flat.clone(memory_format=torch.contiguous_format)
-    raw: bytes = flat.view(torch.uint8).numpy().tobytes()
-    return in_wire_order(raw, name, sys.byteorder)
+    return in_wire_order(flat.view(torch.uint8).numpy().data, name, sys.byteorder)
 
 
 def _decode(payload: Any) -> torch.Tensor:
@@ -52,4 +51,4 @@ def _decode(payload: Any) -> torch.Tensor:
     return torch.frombuffer(items, dtype=dtype).reshape(shape)
 
 
-add(Codec(2, torch.Tensor, encode=_encode, decode=_decode))
+add(Codec(2, torch.Tensor, encode=_encode, decode=_decode, bulk=True))

@@ -14,7 +14,7 @@ from msgpack import ExtraData, ExtType, OutOfData, Unpacker, unpackb
 
 from dreamlake.lakeshore.errors import WireError
 from dreamlake.lakeshore.wire import codec as codecs
-from dreamlake.lakeshore.wire.packing import MAX_EXTENSION_DEPTH
+from dreamlake.lakeshore.wire.packing import BIN32, BULK_BYTES, MAX_EXTENSION_DEPTH
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -63,6 +63,21 @@ def _prove_complete(data: bytes | bytearray | memoryview) -> None:
     Unpacker(BytesIO(data), strict_map_key=False, max_buffer_size=len(data)).skip()
 
 
+def _unpack_bulk(data: bytes, depth: int) -> list[Any] | None:
+    """Read a list that ends in large bytes, with a view in their place; None when it is anything else."""
+    reader = Unpacker(ext_hook=_HOOKS[depth], strict_map_key=False)
+    reader.feed(data[:_SMALL_BYTES])
+    try:
+        items = [reader.unpack() for _ in range(reader.read_array_header() - 1)]
+    except Exception:  # the ordinary way reads it, or says what is wrong
+        return None
+    start = reader.tell() + 5
+    size = int.from_bytes(data[start - 4 : start], "big")
+    if data[start - 5 : start - 4] != BIN32 or start + size != len(data):
+        return None
+    return [*items, memoryview(data)[start:]]
+
+
 def _hook_at(depth: int) -> Callable[[int, bytes], Any]:
     """Make the reader of extensions found ``depth`` extensions deep."""
 
@@ -72,7 +87,9 @@ def _hook_at(depth: int) -> Callable[[int, bytes], Any]:
             return ExtType(code, data)
         if depth >= MAX_EXTENSION_DEPTH:
             raise WireError(f"extensions are nested deeper than {MAX_EXTENSION_DEPTH}")
-        payload = _unpack_at(data, depth + 1)
+        payload = _unpack_bulk(data, depth + 1) if codec.bulk and len(data) > BULK_BYTES else None
+        if payload is None:
+            payload = _unpack_at(data, depth + 1)
         try:
             return codec.decode(payload)
         except WireError:
