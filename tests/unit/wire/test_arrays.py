@@ -158,6 +158,7 @@ def test_array_subclasses_are_refused_with_the_way_out(array):
     [
         ["<f8", [2], b"\0" * 15],
         ["<f8", [2**40], b""],
+        ["|u1", [5], b"x"],
         ["<f8", [2**62, 2**62, 0], b"\0"],
         ["<f8", [-1], b""],
         ["<f8", [True], b"\0" * 8],

@@ -127,6 +127,14 @@ def test_a_malformed_image_is_a_wire_error(payload):
         unpack(msgpack.packb(msgpack.ExtType(3, pack(payload))))
 
 
+def test_only_the_named_format_reads_an_image():
+    for other in ("GIF", "BMP", "TIFF"):
+        out = io.BytesIO()
+        picture("L").save(out, other)
+        with pytest.raises(WireError):
+            unpack(msgpack.packb(msgpack.ExtType(3, pack(["PNG", out.getvalue()]))))
+
+
 def test_a_truncated_image_shows_when_it_is_unpacked():
     name, data = payload_of(pack(picture("RGB")))
     with pytest.raises(WireError):
