@@ -143,6 +143,12 @@ def test_a_frame_above_the_limit_is_refused_and_one_at_the_limit_is_not(piece):
         read(FrameReader(max_frame_bytes=len(data) - 1), *pieces())
 
 
+def test_a_frame_above_the_limit_is_refused_before_its_end():
+    data = WireFrame(FrameKind.VALUE, 0, b"x" * 500_000).encode()
+    with pytest.raises(WireError, match="larger than 1000 bytes"):
+        read(FrameReader(max_frame_bytes=1000), data[:2000])
+
+
 def test_many_frames_may_exceed_the_limit_together():
     data = WireFrame(FrameKind.VALUE, 0, b"x" * 900).encode()
     assert len(read(FrameReader(max_frame_bytes=1000), data * 5000)) == 5000

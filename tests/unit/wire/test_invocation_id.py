@@ -76,7 +76,9 @@ def _send_ids(pipe) -> None:
     pipe.close()
 
 
-def test_a_forked_child_does_not_repeat_its_parents_ids():
+def test_a_forked_child_does_not_repeat_its_parents_ids_within_a_millisecond(monkeypatch):
+    now = time.time_ns()
+    monkeypatch.setattr(invocation_id.time, "time_ns", lambda: now)
     new_id()
     fork = multiprocessing.get_context("fork")
     ends = [fork.Pipe(duplex=False) for _ in range(3)]

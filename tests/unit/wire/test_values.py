@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import tracemalloc
 from decimal import Decimal
 from uuid import UUID
 
@@ -169,6 +170,16 @@ def test_a_failed_pack_leaves_nothing_behind_for_the_next():
         with pytest.raises(TypeError):
             pack([1, "long" * 5000, object()])
         assert pack([2, 3]) == b"\x92\x02\x03"
+
+
+def test_a_large_value_leaves_no_memory_behind():
+    large = [b"x" * 20_000_000]
+    tracemalloc.start()
+    try:
+        assert len(pack(large)) > 20_000_000
+        assert tracemalloc.get_traced_memory()[0] < 1_000_000
+    finally:
+        tracemalloc.stop()
 
 
 def test_uuid_comes_back_as_a_uuid():

@@ -70,14 +70,19 @@ def _pack_at(value: Any, depth: int) -> bytes:
     except IndexError:
         encoder = _Encoder()
     encoder.depth = depth
+    keep = False
     try:
         data: bytes = encoder.pack(value)
+        keep = len(data) <= _KEEP_BYTES
     except WireError:
         raise
     except (ValueError, OverflowError) as problem:
         raise WireError(_explain(problem)) from problem
-    if len(data) <= _KEEP_BYTES:
-        _pool.append(encoder)
+    finally:
+        if keep:
+            _pool.append(encoder)
+        else:
+            del encoder.pack  # which refers back to the encoder: without it the buffer is freed now
     return data
 
 
