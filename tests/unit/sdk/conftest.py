@@ -4,12 +4,12 @@ import threading
 
 import pytest
 
-from dreamlake.lakeshore import Dispatch, SyncQueue, run_worker
+import dreamlake.lakeshore as dls
 
 
 @pytest.fixture
 def plane():
-    opened = Dispatch(":memory:")
+    opened = dls.Dispatch(":memory:")
     yield opened
     opened.close()
 
@@ -24,7 +24,9 @@ def work_on(tmp_path):
     def start(plane, name, **options):
         def loop():
             try:
-                run_worker(SyncQueue(name, dispatch=plane), root=tmp_path, stop=stop.is_set, **options)
+                dls.run_worker(
+                    dls.SyncQueue(name, dispatch=plane), root=tmp_path, stop=stop.is_set, **options
+                )
             except BaseException as exc:
                 problems.append(exc)
 
