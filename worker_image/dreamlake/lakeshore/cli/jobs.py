@@ -1,0 +1,177 @@
+"""``lakeshore jobs``: look at invocations, end them, read what they printed and returned."""
+
+from __future__ import annotations
+
+import time
+from typing import Annotated, Any
+
+import typer
+
+from dreamlake.lakeshore import wire
+from dreamlake.lakeshore.cli.opening import NamespaceOption, UrlOption, plane
+from dreamlake.lakeshore.cli.output import JsonFlag, duration, plain, print_json, print_table
+from dreamlake.lakeshore.dispatch.plane import STATES, TERMINAL_STATES, Plane
+from dreamlake.lakeshore.errors import ConfigError, DispatchError
+from dreamlake.lakeshore.suggest import nearest
+from dreamlake.lakeshore.worker.deliver import log_journal
+
+app = typer.Typer(help="Look at jobs, end them, read their output and results.", no_args_is_help=True)
+
+_FOLLOW_S = 1.0
+JobId = Annotated[str, typer.Argument(metavar="ID", help="Invocation id, as submit printed it.")]
+
+
+@app.command("list")
+def list_jobs(
+    queue: Annotated[str | None, typer.Option("--queue", help="Only this queue.")] = None,
+    state: Annotated[str | None, typer.Option("--state", help=f"Only this state: {', '.join(STATES)}.")] = None,
+    limit: Annotated[int, typer.Option("--limit", min=1, help="At most so many, newest first.")] = 50,
+    url: UrlOption = None,
+    namespace: NamespaceOption = "default",
+    as_json: JsonFlag = False,
+) -> None:
+    """List jobs, newest first."""
+    if state is not None and state not in STATES:
+        raise ConfigError(f"--state {state}{nearest(state, STATES)}")
+    with plane(url, namespace) as opened:
+        rows = opened.invocations(queue=queue, state=state, limit=limit)
+        now = opened.now()
+    if as_json:
+        print_json(rows)
+        return
+    print_table(
+        ("ID", "QUEUE", "STATE", "ATTEMPT", "AGE", "RAN", "ERROR"),
+        [_line(row, now) for row in rows],
+        empty="no jobs",
+    )
+
+
+@app.command("show")
+def show(
+    inv_id: JobId, url: UrlOption = None, namespace: NamespaceOption = "default", as_json: JsonFlag = False
+) -> None:
+    """Show one job: its state, attempts, times and error."""
+    with plane(url, namespace) as opened:
+        row = _row(opened, inv_id)
+        now = opened.now()
+    if as_json:
+        print_json(row)
+        return
+    for name, value in row.items():
+        if value is None:
+            continue
+        if name.endswith("_at") and isinstance(value, int | float):
+            typer.echo(f"{name:<14} {duration(abs(now - value))} {'ago' if value <= now else 'from now'}")
+        elif name in {"error", "last_error"} and isinstance(value, dict):
+            typer.echo(f"{name:<14} {value.get('type')}: {value.get('message')}")
+            for line in str(value.get("traceback") or "").splitlines():
+                typer.echo(f"  {line}")
+        else:
+            typer.echo(f"{name:<14} {value}")
+
+
+@app.command("kill")
+def kill(
+    inv_ids: Annotated[list[str], typer.Argument(metavar="ID...", help="Invocation ids.")],
+    url: UrlOption = None,
+    namespace: NamespaceOption = "default",
+    as_json: JsonFlag = False,
+) -> int:
+    """End jobs as cancelled, queued or running; exit status 1 when one had ended already."""
+    with plane(url, namespace) as opened:
+        for inv_id in inv_ids:
+            _row(opened, inv_id)
+        ended = {inv_id: opened.cancel(inv_id) for inv_id in inv_ids}
+        states = {inv_id: _row(opened, inv_id)["state"] for inv_id in inv_ids}
+    if as_json:
+        print_json([{"id": inv_id, "cancelled": did, "state": states[inv_id]} for inv_id, did in ended.items()])
+    else:
+        for inv_id, did in ended.items():
+            typer.echo(f"{inv_id} {'cancelled' if did else f'had already {states[inv_id]}'}")
+    return 0 if all(ended.values()) else 1
+
+
+@app.command("logs")
+def logs(
+    inv_id: JobId,
+    follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on until the job has ended.")] = False,
+    url: UrlOption = None,
+    namespace: NamespaceOption = "default",
+    as_json: JsonFlag = False,
+) -> None:
+    """Print what a job printed (through Python's stdout and stderr, on a worker with slots of its own)."""
+    with plane(url, namespace) as opened:
+        _row(opened, inv_id)
+        since, ended = -1, False
+        while True:
+            ended = ended or not follow or _row(opened, inv_id)["state"] in TERMINAL_STATES
+            for seq, text in _log(opened, inv_id, since, 0.0 if ended else _FOLLOW_S):
+                since = seq
+                _print_log(text, as_json=as_json)
+            if ended:
+                return
+            ended = _row(opened, inv_id)["state"] in TERMINAL_STATES
+
+
+@app.command("result")
+def result(
+    inv_id: JobId,
+    timeout: Annotated[float, typer.Option("--timeout", min=0, help="Seconds to wait for the end.")] = 0.0,
+    url: UrlOption = None,
+    namespace: NamespaceOption = "default",
+    as_json: JsonFlag = False,
+) -> None:
+    """Print a job's result; exit status 1 when it failed, was cancelled or has not ended."""
+    with plane(url, namespace) as opened:
+        value = wire.unpack(opened.result(inv_id, timeout=timeout))
+    if as_json:
+        print_json({"id": inv_id, "result": plain(value)})
+    else:
+        typer.echo(value if isinstance(value, str) else repr(value))
+
+
+def _line(row: dict[str, object], now: float) -> tuple[str, ...]:
+    error = row.get("error") or row.get("last_error")
+    text = f"{error.get('type')}: {error.get('message')}" if isinstance(error, dict) else ""
+    started, finished = row.get("started_at"), row.get("finished_at")
+    ran = None
+    if isinstance(started, int | float):
+        ran = (finished if isinstance(finished, int | float) else now) - started
+    submitted = row["submitted_at"]
+    age = now - submitted if isinstance(submitted, int | float) else None
+    return (
+        str(row["id"]),
+        str(row["queue"]),
+        str(row["state"]),
+        str(row["attempt"]),
+        duration(age),
+        duration(ran),
+        " ".join(text.split())[:60],
+    )
+
+
+def _row(opened: Plane, inv_id: str) -> dict[str, Any]:
+    row = opened.get(inv_id)
+    if row is None:
+        raise DispatchError(f"there is no invocation {inv_id} here: see `lakeshore jobs list`")
+    return row
+
+
+def _log(opened: Plane, inv_id: str, since: int, timeout: float) -> list[tuple[int, str]]:
+    found: list[tuple[int, str]] = []
+    started = time.monotonic()
+    try:
+        for seq, data in opened.journal_read(log_journal(inv_id), since=since, timeout=timeout):
+            found.append((seq, data.decode("utf-8", "replace")))
+            if time.monotonic() - started >= timeout > 0:
+                break
+    except TimeoutError:
+        pass  # there is no more for now
+    return found
+
+
+def _print_log(text: str, *, as_json: bool) -> None:
+    if as_json:
+        print_json({"text": text})
+    else:
+        typer.echo(text, nl=False)

@@ -1,0 +1,173 @@
+"""``lakeshore queues``: declare queues, look at them, move them through their lifecycle."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from dreamlake.lakeshore.cli.opening import NamespaceOption, UrlOption, plane
+from dreamlake.lakeshore.cli.output import JsonFlag, duration, print_json, print_table
+from dreamlake.lakeshore.dispatch.plane import QUEUE_KINDS, STATES, Plane, QueueRecord, QueueState
+from dreamlake.lakeshore.errors import ConfigError, DispatchError
+from dreamlake.lakeshore.suggest import nearest
+
+app = typer.Typer(help="Declare queues, look at them, drain and archive them.", no_args_is_help=True)
+
+QueueName = Annotated[str, typer.Argument(metavar="QUEUE", help="Name of the queue.")]
+
+
+@app.command("list")
+def list_queues(
+    url: UrlOption = None, namespace: NamespaceOption = "default", as_json: JsonFlag = False
+) -> None:
+    """List queues with what waits and runs in each."""
+    with plane(url, namespace) as opened:
+        rows = [_describe(opened, record) for record in opened.queues()]
+    if as_json:
+        print_json(rows)
+        return
+    print_table(
+        ("QUEUE", "KIND", "STATE", "QUEUED", "RUNNING", "OLDEST", "WORKERS"),
+        [
+            (
+                row["name"],
+                row["kind"],
+                row["state"],
+                str(row["queued"]),
+                str(row["running"]),
+                duration(row["oldest_age_s"] or None),
+                str(len(row["workers"])),
+            )
+            for row in rows
+        ],
+        empty="no queues: a submit makes one, or `lakeshore queues add NAME`",
+    )
+
+
+@app.command("show")
+def show(
+    name: QueueName, url: UrlOption = None, namespace: NamespaceOption = "default", as_json: JsonFlag = False
+) -> None:
+    """Show one queue: its jobs by state, and its workers."""
+    with plane(url, namespace) as opened:
+        row = _describe(opened, _record(opened, name))
+        row["jobs"] = {state: opened.count(name, state) for state in STATES}
+        now = opened.now()
+    if as_json:
+        print_json(row)
+        return
+    typer.echo(f"queue       {row['name']} ({row['kind']}, {row['state']})")
+    typer.echo("jobs        " + ", ".join(f"{count} {state}" for state, count in row["jobs"].items()))
+    typer.echo(f"oldest      {duration(row['oldest_age_s'] or None)}")
+    print_table(
+        ("WORKER", "STATE", "LEASED", "SEEN"),
+        [
+            (work["id"], work["state"], str(work["leased"]), f"{duration(now - work['last_seen_at'])} ago")
+            for work in row["workers"]
+        ],
+        empty="workers     none",
+    )
+
+
+@app.command("add")
+def add(
+    name: QueueName,
+    kind: Annotated[str, typer.Option("--kind", help=f"Order of claims: {', '.join(QUEUE_KINDS)}.")] = "fifo",
+    temperature: Annotated[
+        float, typer.Option("--temperature", help="For boltzmann: the higher, the less priority counts.")
+    ] = 1.0,
+    url: UrlOption = None,
+    namespace: NamespaceOption = "default",
+    as_json: JsonFlag = False,
+) -> None:
+    """Declare a queue, or change its kind."""
+    if kind not in QUEUE_KINDS:
+        raise ConfigError(f"--kind {kind}{nearest(kind, QUEUE_KINDS)}")
+    if not 0 < temperature < float("inf"):
+        raise ConfigError(f"--temperature {temperature:g}: give a number above 0")
+    with plane(url, namespace) as opened:
+        opened.declare_queue(QueueRecord(name, kind, temperature=temperature))
+        record = _record(opened, name)
+    _say(record, as_json=as_json)
+
+
+@app.command("drain")
+def drain(
+    name: QueueName, url: UrlOption = None, namespace: NamespaceOption = "default", as_json: JsonFlag = False
+) -> None:
+    """Take no new jobs; those that wait still run."""
+    _move(name, "draining", url, namespace, as_json=as_json)
+
+
+@app.command("archive")
+def archive(
+    name: QueueName, url: UrlOption = None, namespace: NamespaceOption = "default", as_json: JsonFlag = False
+) -> None:
+    """Take no new jobs and start none; nothing is deleted."""
+    _move(name, "archived", url, namespace, as_json=as_json)
+
+
+@app.command("unarchive")
+def unarchive(
+    name: QueueName, url: UrlOption = None, namespace: NamespaceOption = "default", as_json: JsonFlag = False
+) -> None:
+    """Take and start jobs again, after a drain, a pause or an archive."""
+    _move(name, "active", url, namespace, as_json=as_json)
+
+
+@app.command("pause")
+def pause(
+    name: QueueName, url: UrlOption = None, namespace: NamespaceOption = "default", as_json: JsonFlag = False
+) -> None:
+    """Start no jobs and take none until it is resumed."""
+    _move(name, "paused", url, namespace, as_json=as_json)
+
+
+@app.command("resume")
+def resume(
+    name: QueueName, url: UrlOption = None, namespace: NamespaceOption = "default", as_json: JsonFlag = False
+) -> None:
+    """Take and start jobs again after a pause."""
+    _move(name, "active", url, namespace, as_json=as_json)
+
+
+def _move(name: str, state: QueueState, url: str | None, namespace: str, *, as_json: bool) -> None:
+    with plane(url, namespace) as opened:
+        _record(opened, name)
+        opened.set_queue_state(name, state)
+        record = _record(opened, name)
+    _say(record, as_json=as_json)
+
+
+def _say(record: QueueRecord, *, as_json: bool) -> None:
+    if as_json:
+        print_json(record)
+    else:
+        typer.echo(f"queue {record.name} is {record.state} ({record.kind})")
+
+
+def _record(opened: Plane, name: str) -> QueueRecord:
+    known = {record.name: record for record in opened.queues()}
+    if name not in known:
+        hint = nearest(name, known) if known else ": there are none yet"
+        raise DispatchError(f"there is no queue {name!r}{hint}")
+    return known[name]
+
+
+def _describe(opened: Plane, record: QueueRecord) -> dict[str, Any]:
+    signals = opened.signals(record.name)
+    return {
+        "name": record.name,
+        "kind": record.kind,
+        "state": record.state,
+        "temperature": record.temperature,
+        "queued": signals.queued + signals.delayed,
+        "delayed": signals.delayed,
+        "running": signals.leased,
+        "oldest_age_s": signals.oldest_age_s,
+        "workers": [
+            {"id": work.id, "state": work.state, "leased": work.leased, "last_seen_at": work.last_seen_at}
+            for work in opened.workers(record.name)
+        ],
+    }

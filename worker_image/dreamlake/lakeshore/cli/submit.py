@@ -1,0 +1,111 @@
+"""``lakeshore submit``: submit a call of an importable function from the shell."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from dreamlake.lakeshore import wire
+from dreamlake.lakeshore.cli.opening import NamespaceOption, UrlOption, plane
+from dreamlake.lakeshore.cli.output import JsonFlag, plain, print_json
+from dreamlake.lakeshore.dispatch.plane import RunConfig
+from dreamlake.lakeshore.errors import ConfigError
+from dreamlake.lakeshore.function.run_options import run_options
+from dreamlake.lakeshore.function.udf import UDF
+from dreamlake.lakeshore.queue import SyncQueue
+
+
+def submit(
+    function: Annotated[str, typer.Argument(metavar="MODULE:FUNCTION", help="For example examples.hello:add.")],
+    arguments: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[ARG|NAME=VALUE]...", help="Arguments: JSON where it is JSON, else text."),
+    ] = None,
+    queue: Annotated[str | None, typer.Option("--queue", help="Queue; a udf has one of its own.")] = None,
+    wait: Annotated[bool, typer.Option("--wait", help="Wait for the result and print it.")] = False,
+    timeout: Annotated[float, typer.Option("--timeout", min=0, help="Seconds to --wait.")] = 3600.0,
+    key: Annotated[str | None, typer.Option("--key", help="Submit once per key.")] = None,
+    priority: Annotated[float | None, typer.Option("--priority", help="The higher the sooner.")] = None,
+    retries: Annotated[int | None, typer.Option("--retries", min=0, help="Attempts after the first.")] = None,
+    timeout_s: Annotated[float | None, typer.Option("--run-timeout", help="Seconds that an attempt may run.")] = None,
+    delay_s: Annotated[float | None, typer.Option("--delay", help="Seconds before it may start.")] = None,
+    url: UrlOption = None,
+    namespace: NamespaceOption = "default",
+    as_json: JsonFlag = False,
+) -> None:
+    """Submit a call of an importable function and print its id."""
+    found = _load(function)
+    args, kwargs = parse_arguments(arguments or ())
+    name = queue or _queue_of(found)
+    options = run_options(key, priority, retries, timeout_s, None, delay_s, None)
+    with plane(url, namespace) as opened:
+        target = SyncQueue(name, dispatch=opened)
+        base = found.base_config() if isinstance(found, UDF) else RunConfig()
+        inv_id = target.submit_call(found, tuple(args), kwargs, options.over(base))
+        if not wait:
+            if as_json:
+                print_json({"id": inv_id, "queue": name})
+            else:
+                typer.echo(inv_id)
+            return
+        typer.echo(f"submitted {inv_id} to queue {name}", err=True)
+        value = wire.unpack(opened.result(inv_id, timeout=timeout))
+    if as_json:
+        print_json({"id": inv_id, "queue": name, "result": plain(value)})
+    else:
+        typer.echo(value if isinstance(value, str) else repr(value))
+
+
+def parse_arguments(words: Sequence[str]) -> tuple[list[Any], dict[str, Any]]:
+    """Split words into positional and named arguments; ``name=value`` is named when ``name`` is an identifier."""
+    args: list[Any] = []
+    kwargs: dict[str, Any] = {}
+    for word in words:
+        name, equals, value = word.partition("=")
+        if equals and name.isidentifier():
+            kwargs[name] = _value(value)
+        elif kwargs:
+            raise ConfigError(f"argument {word!r} follows a named one: put positional arguments first")
+        else:
+            args.append(_value(word))
+    return args, kwargs
+
+
+def _value(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
+def _load(path: str) -> Any:
+    module_name, colon, qualname = path.partition(":")
+    if not (colon and module_name and qualname):
+        raise ConfigError(f"{path!r}: name the function as MODULE:FUNCTION, for example my_project.jobs:train")
+    if str(Path.cwd()) not in sys.path:
+        sys.path.insert(0, str(Path.cwd()))
+    try:
+        found: Any = importlib.import_module(module_name)
+        for part in qualname.split("."):
+            found = getattr(found, part)
+    except ImportError as exc:
+        raise ConfigError(f"cannot import {module_name}: {exc}: run this where the module lies") from exc
+    except AttributeError as exc:
+        raise ConfigError(f"module {module_name} has no {qualname}") from exc
+    if not callable(found):
+        raise ConfigError(f"{path} is not a function")
+    return found
+
+
+def _queue_of(found: Any) -> str:
+    bound = getattr(found, "queue", None) if isinstance(found, UDF) else None
+    if bound is None:
+        raise ConfigError("the function has no queue: give --queue NAME")
+    return bound if isinstance(bound, str) else str(bound.name)
+

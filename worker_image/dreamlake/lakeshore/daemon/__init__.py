@@ -1,0 +1,1 @@
+"""The stable module path of the worker: ``python -m dreamlake.lakeshore.daemon``."""

@@ -1,0 +1,63 @@
+"""``python -m dreamlake.lakeshore.daemon``: run a worker."""
+
+from __future__ import annotations
+
+import json
+import logging
+import signal
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+from dreamlake.lakeshore.daemon.flags import options_from, parse_flags
+from dreamlake.lakeshore.daemon.plane import open_plane
+from dreamlake.lakeshore.errors import LakeshoreError
+from dreamlake.lakeshore.worker.orphan import end_with_parent
+from dreamlake.lakeshore.worker.running import serve
+
+PROGRAM = "python -m dreamlake.lakeshore.daemon"
+
+
+class _JsonLines(logging.Formatter):
+    def format(self, record: logging.LogRecord) -> str:
+        fields = {"time": record.created, "level": record.levelname.lower(), "message": record.getMessage()}
+        return json.dumps({**fields, "logger": record.name})
+
+
+def main(argv: Sequence[str] | None = None, *, program: str = PROGRAM) -> int:
+    """Run a worker and give the exit status: 0 done, 1 it could not go on, 2 wrong settings."""
+    try:
+        args = parse_flags(argv, program)
+        options = options_from(args)
+        plane = open_plane(args.url, args.namespace)
+    except LakeshoreError as exc:
+        print(f"lakeshore worker: {exc}", file=sys.stderr)
+        return 2
+    if args.exit_with_parent:
+        end_with_parent(signal.SIGTERM)
+    _set_up_logs(as_json=args.json)
+    if str(Path.cwd()) not in sys.path:
+        sys.path.insert(0, str(Path.cwd()))  # the console script's path lacks it; modules of bodies lie there
+    try:
+        counters = serve(plane, args.queue, options, in_process=args.in_process)
+    except LakeshoreError as exc:
+        print(f"lakeshore worker: {exc}", file=sys.stderr)
+        return 1
+    finally:
+        plane.close()
+    if args.json:
+        print(json.dumps({**asdict(counters), "executed": counters.executed}))
+    return 0
+
+
+def _set_up_logs(*, as_json: bool) -> None:
+    handler = logging.StreamHandler()
+    handler.setFormatter(
+        _JsonLines() if as_json else logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s")
+    )
+    logging.basicConfig(level=logging.INFO, handlers=[handler])
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,105 @@
+"""The thread that keeps the leases of a worker whose bodies run in the same process."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from collections.abc import Iterable
+
+from dreamlake.lakeshore.dispatch.plane import Claimed
+from dreamlake.lakeshore.worker.leases import Leases
+from dreamlake.lakeshore.worker.prefetch import HOLD_S
+
+
+class LeaseKeeper:
+    """Renews what is held, hands back what does not get its turn, and drops what was lost.
+
+    It needs the GIL now and then. A body that never gives it back for longer than the lease loses its
+    invocation to another worker: such bodies belong in slots with processes of their own.
+    """
+
+    def __init__(self, leases: Leases, renew_every_s: float) -> None:
+        self._lock = threading.Lock()
+        self._leases = leases
+        self._renew_every_s = renew_every_s
+        self._waiting: deque[Claimed] = deque()
+        self._unreported: dict[str, Claimed] = {}
+        self._started: float | None = None
+        self._wake = threading.Event()
+        self._over = False
+        self._thread = threading.Thread(target=self._keep, name="lakeshore-leases", daemon=True)
+
+    @property
+    def waiting(self) -> list[Claimed]:
+        """Give the claims that have not begun."""
+        return list(self._waiting)
+
+    def start(self) -> None:
+        """Start the thread."""
+        self._thread.start()
+
+    def begin_next(self) -> Claimed | None:
+        """Take the next claim to run, or None when nothing waits."""
+        with self._lock:
+            if not self._waiting:
+                return None
+            job = self._waiting.popleft()
+            self._unreported[job.id] = job
+            self._started = time.monotonic()
+        return job
+
+    def end(self) -> None:
+        """Note that the body has ended (its report may still be on the way)."""
+        self._started = None
+
+    def reported(self, ids: Iterable[str]) -> None:
+        """Note that the plane knows the end of these."""
+        with self._lock:
+            for inv_id in ids:
+                self._unreported.pop(inv_id, None)
+
+    def stop(self) -> None:
+        """End the thread."""
+        self._over = True
+        self._wake.set()
+        if self._thread.is_alive():
+            self._thread.join(timeout=10)
+
+    def claimed(self, jobs: Iterable[Claimed]) -> None:
+        """Add fresh claims, to be run in this order."""
+        with self._lock:
+            self._waiting.extend(jobs)
+            several = len(self._waiting) > 1
+        if several:
+            self._wake.set()  # from now on the claims behind the first are watched
+
+    def _keep(self) -> None:
+        renewed = time.monotonic()
+        while not self._over:
+            self._wake.wait(HOLD_S if self._waiting else self._renew_every_s / 2)
+            self._wake.clear()
+            now = time.monotonic()
+            started = self._started
+            if started is not None and now - started > HOLD_S:
+                self._hand_back()
+            if now - renewed >= self._renew_every_s * 0.9:
+                renewed = now
+                self._renew()
+
+    def _hand_back(self) -> None:
+        with self._lock:
+            jobs = list(self._waiting)
+            self._waiting.clear()
+        self._leases.release(jobs)
+
+    def _renew(self) -> None:
+        with self._lock:
+            jobs = [*self._waiting, *self._unreported.values()]
+        lost = self._leases.renew(jobs)
+        if not lost:
+            return
+        with self._lock:
+            kept = [job for job in self._waiting if job.id not in lost]
+            self._waiting.clear()
+            self._waiting.extend(kept)

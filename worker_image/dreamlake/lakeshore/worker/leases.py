@@ -1,0 +1,145 @@
+"""The worker's dealings with the plane: claims, renewals, hand-backs, reports and its own record.
+
+A plane that does not answer now (a full disk, a locked file) is no reason to lose anything: each call says so in
+the log, and the caller tries again later.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import socket
+import time
+from collections.abc import Iterable, Sequence
+from typing import Literal
+
+from dreamlake.lakeshore.dispatch.plane import Claimed, Plane, WorkerRecord
+from dreamlake.lakeshore.errors import DispatchError
+from dreamlake.lakeshore.worker.counters import Counters
+from dreamlake.lakeshore.worker.deliver import deliver
+from dreamlake.lakeshore.worker.identity import new_worker_id
+from dreamlake.lakeshore.worker.options import WorkerOptions
+from dreamlake.lakeshore.worker.outbox import DoneReport, Report
+
+log = logging.getLogger("lakeshore.worker")
+
+
+class Leases:
+    """One worker's claims on one queue. ``kind`` and ``temperature`` are the queue's claim order."""
+
+    def __init__(
+        self,
+        plane: Plane,
+        queue: str,
+        options: WorkerOptions,
+        counters: Counters,
+        *,
+        kind: str = "fifo",
+        temperature: float = 1.0,
+    ) -> None:
+        self.worker_id = new_worker_id()
+        self._plane = plane
+        self._queue = queue
+        self._options = options
+        self._counters = counters
+        self._kind = kind
+        self._temperature = temperature
+        self._started_at = plane.now()
+
+    def claim(self, wanted: int) -> list[Claimed] | None:
+        """Claim up to ``wanted``; None when the plane does not answer now."""
+        try:
+            jobs = self._plane.claim_many(
+                self._queue,
+                self.worker_id,
+                wanted,
+                kind=self._kind,
+                temperature=self._temperature,
+                lease_s=self._options.lease_s,
+            )
+        except DispatchError as exc:
+            log.warning("could not claim, trying again: %s", exc)
+            return None
+        self._counters.last_poll = time.monotonic()
+        self._counters.claimed += len(jobs)
+        return jobs
+
+    def next_due(self) -> float | None:
+        """Seconds until a delayed job or an expiring lease wants attention, or None."""
+        try:
+            return self._plane.next_due(self._queue)
+        except DispatchError as exc:
+            log.warning("could not look ahead, trying again: %s", exc)
+            return None
+
+    def release(self, jobs: Iterable[Claimed]) -> None:
+        """Hand back claims that were not started."""
+        ids = [job.id for job in jobs]
+        if not ids:
+            return
+        self._counters.released += len(ids)
+        try:
+            self._plane.release(ids, self.worker_id)
+        except DispatchError as exc:
+            log.warning("could not hand back %d jobs, their leases will run out: %s", len(ids), exc)
+
+    def renew(self, jobs: Iterable[Claimed]) -> set[str] | None:
+        """Renew; the ids that are this worker's no more, or None when the plane does not answer now."""
+        ids = [job.id for job in jobs]
+        if not ids:
+            return set()
+        try:
+            lost = self._plane.renew(ids, self.worker_id, lease_s=self._options.lease_s)
+        except DispatchError as exc:
+            log.warning("could not renew %d leases, trying again: %s", len(ids), exc)
+            return None
+        self._counters.last_poll = time.monotonic()
+        return lost
+
+    def report(self, reports: Sequence[Report]) -> set[str] | None:
+        """Deliver reports; the ids that are this worker's no more, or None when the plane does not take them now."""
+        try:
+            lost = deliver(self._plane, self.worker_id, reports)
+        except DispatchError as exc:
+            log.warning("could not report, trying again: %s", exc)
+            return None
+        for report in reports:
+            if isinstance(report, DoneReport):
+                self._count(report, fenced=report.finished.id in lost)
+        return lost
+
+    def _count(self, report: DoneReport, *, fenced: bool) -> None:
+        counters = self._counters
+        counters.busy_s += report.duration_s
+        if fenced:
+            counters.fenced += 1
+        elif report.finished.crashed:
+            counters.crashed += 1
+        elif report.finished.error is None:
+            counters.succeeded += 1
+        else:
+            counters.failed += 1
+
+    def register(self, state: Literal["starting", "active", "draining"]) -> None:
+        """Write the worker's record; also its heartbeat."""
+        record = WorkerRecord(
+            id=self.worker_id,
+            queue=self._queue,
+            host=socket.gethostname(),
+            pid=os.getpid(),
+            state=state,
+            concurrency=self._options.concurrency,
+            started_at=self._started_at,
+            last_seen_at=self._plane.now(),
+        )
+        try:
+            self._plane.register_worker(record)
+        except DispatchError as exc:
+            log.warning("could not write the worker's record, trying again: %s", exc)
+
+    def sign_off(self) -> None:
+        """Remove the worker's record."""
+        try:
+            self._plane.remove_worker(self.worker_id)
+        except DispatchError as exc:
+            log.warning("could not remove the worker's record, it will go stale: %s", exc)

@@ -1,0 +1,28 @@
+"""Whether a failed attempt is tried again, and after how long."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+
+from dreamlake.lakeshore.dispatch.plane import Backoff
+from dreamlake.lakeshore.errors import TransportError, WireError, WorkerError
+
+_HOPELESS = (TransportError, WireError, WorkerError)
+"""Errors that this worker's next attempt would meet again: the function itself cannot be had."""
+
+
+def may_retry(error: BaseException, *, attempt: int, retries: int) -> bool:
+    """Say whether attempt ``attempt`` (from 1), having failed with ``error``, leaves another one."""
+    return attempt <= retries and not isinstance(error, _HOPELESS)
+
+
+def pause_s(backoff: Backoff | None, attempt: int, draw: Callable[[], float] = random.random) -> float:
+    """Seconds before the next attempt: exponential with full jitter.
+
+    ``uniform(0, min(cap, base * 2**(attempt - 1)))``: of the usual schemes the one that spreads a crowd of
+    failures best (M. Brooker, "Exponential backoff and jitter", 2015). ``draw`` gives a number in [0, 1).
+    """
+    chosen = backoff or Backoff()
+    ceiling: float = min(chosen.cap_s, chosen.base_s * 2.0 ** min(attempt - 1, 60))
+    return draw() * max(ceiling, 0.0)

@@ -1,0 +1,303 @@
+"""The worker's parent loop: it claims, keeps leases and reports; bodies run in its slots' children."""
+
+from __future__ import annotations
+
+import logging
+import math
+import os
+import selectors
+import time
+from typing import Any
+
+from dreamlake.lakeshore.dispatch.plane import Plane
+from dreamlake.lakeshore.errors import WorkerError
+from dreamlake.lakeshore.worker.assigning import share_out
+from dreamlake.lakeshore.worker.counters import Counters
+from dreamlake.lakeshore.worker.leases import Leases
+from dreamlake.lakeshore.worker.limits import inspect, next_look_s
+from dreamlake.lakeshore.worker.options import WorkerOptions
+from dreamlake.lakeshore.worker.outbox import DoneReport, Report
+from dreamlake.lakeshore.worker.postmortem import LEASE_LOST, STOPPED, reports_after_death, timed_out
+from dreamlake.lakeshore.worker.slot import Slot
+from dreamlake.lakeshore.worker.stopping import StopSwitch
+from dreamlake.lakeshore.worker.timers import Timers
+
+log = logging.getLogger("lakeshore.worker")
+
+_HEARTBEAT_S = 10.0
+_LOOK_AGAIN_S = 5.0  # between claims of an idle worker that nothing woke: a belt to the wake-ups' braces
+_POLL_S = 0.05  # the same where wake-ups cannot be had
+_CANCEL_CHECK_S = 0.2
+_PLANE_RETRY_S = 1.0
+_START_TRIES = 5
+
+
+class Supervisor:
+    """One worker process. ``run`` returns the number of bodies that ended."""
+
+    def __init__(
+        self,
+        plane: Plane,
+        queue: str,
+        options: WorkerOptions,
+        switch: StopSwitch,
+        *,
+        kind: str = "fifo",
+        temperature: float = 1.0,
+    ) -> None:
+        self.options = options
+        self.switch = switch
+        self.counters = Counters()
+        self._queue = queue
+        self._leases = Leases(plane, queue, options, self.counters, kind=kind, temperature=temperature)
+        self._listener = plane.listen(f"work:{queue}")
+        self._selector = selectors.DefaultSelector()
+        self._timers = Timers()
+        self._slots: list[Slot] = []
+        self._undelivered: list[Report] = []
+        self._hungry = True  # whether a claim may find something: set by wake-ups, cleared by a short answer
+        self._start_failures = 0
+        self._idle_since = time.monotonic()
+        self._drain_began: float | None = None
+
+    def run(self) -> int:
+        """Work until told to stop, out of jobs (``max_jobs``) or out of work (``idle_exit_s``)."""
+        try:
+            self._begin()
+            while not self._is_over():
+                self._step()
+        finally:
+            self._end()
+        return self.counters.executed
+
+    # -- the loop
+    def _begin(self) -> None:
+        self._leases.register("starting")
+        self._selector.register(self.switch.fileno(), selectors.EVENT_READ, self.switch)
+        if self._listener.fileno() >= 0:
+            self._selector.register(self._listener.fileno(), selectors.EVENT_READ, self._listener)
+        for _ in range(self.options.concurrency):
+            self._add_slot()
+        now = time.monotonic()
+        self._timers.set("heartbeat", now + _HEARTBEAT_S)
+        self._timers.set("renew", now + self.options.renew_every_s)
+        log.info("worker %s takes jobs from queue %r", self._leases.worker_id, self._queue)
+
+    def _step(self) -> None:
+        now = time.monotonic()
+        if self.switch.draining:
+            self._drain(now)
+        self._run_timers(now)
+        self._enforce_limits(now)
+        self._claim(now)
+        self._collect(self._wait_s(time.monotonic()))
+        self._deliver()
+
+    def _is_over(self) -> bool:
+        if self.switch.stopping:
+            return True
+        if self._undelivered or any(not slot.is_idle for slot in self._slots):
+            return False
+        if self.switch.draining or self._jobs_left() == 0:
+            return True
+        idle_exit = self.options.idle_exit_s
+        if idle_exit is None or self._hungry or not any(slot.ready for slot in self._slots):
+            return False
+        return time.monotonic() - self._idle_since >= idle_exit
+
+    def _wait_s(self, now: float) -> float:
+        limits = [self._timers.next_in(now), _HEARTBEAT_S]
+        limits += [next_look_s(slot.running(), slot.held, now) for slot in self._slots]
+        if self._drain_began is not None and self.options.drain_timeout_s is not None:
+            limits.append(self._drain_began + self.options.drain_timeout_s - now)
+        if self.options.idle_exit_s is not None:
+            limits.append(max(self._idle_since + self.options.idle_exit_s - now, 0.01))
+        if self._may_claim() and any(slot.room for slot in self._slots):
+            limits.append(0.0)
+        return max(0.0, min(limits))
+
+    # -- claims
+    def _jobs_left(self) -> float:
+        most = self.options.max_jobs
+        return math.inf if most is None else most - self.counters.claimed + self.counters.released
+
+    def _may_claim(self) -> bool:
+        return self._hungry and not self.switch.draining and not self._undelivered
+
+    def _claim(self, now: float) -> None:
+        rooms = [slot.room for slot in self._slots]
+        wanted = int(min(sum(rooms), self._jobs_left()))
+        if wanted <= 0 or not self._may_claim():
+            return
+        jobs = self._leases.claim(wanted)
+        if jobs is None:
+            self._hungry = False
+            self._timers.set("look", now + _PLANE_RETRY_S)
+            return
+        if len(jobs) < wanted:
+            self._hungry = False
+            self._timers.set("look", now + self._pause_s())
+        for slot, share in zip(self._slots, share_out(jobs, rooms), strict=True):
+            if share:
+                slot.send(share)
+
+    def _pause_s(self) -> float:
+        most = _LOOK_AGAIN_S if self._listener.fileno() >= 0 else _POLL_S
+        due = self._leases.next_due()
+        return most if due is None else min(max(due, 0.005), most)
+
+    # -- time
+    def _run_timers(self, now: float) -> None:
+        for name in self._timers.due(now):
+            if name == "look":
+                self._hungry = True
+            elif name == "heartbeat":
+                self._leases.register("draining" if self.switch.draining else "active")
+                self._timers.set("heartbeat", now + _HEARTBEAT_S)
+            elif name in {"renew", "cancel-check"}:
+                self._renew(now)
+
+    def _renew(self, now: float) -> None:
+        lost = self._leases.renew(job for slot in self._slots for job in slot.held)
+        pause = self.options.renew_every_s
+        self._timers.set("renew", now + (min(_PLANE_RETRY_S, pause) if lost is None else pause))
+        self._let_go(lost or set())
+
+    def _let_go(self, lost: set[str]) -> None:
+        """Stop what is not ours any more: cancelled, or given to another worker after the lease ran out."""
+        for slot in self._slots if lost else ():
+            running = slot.running()
+            for job in slot.held:
+                if job.id not in lost:
+                    continue
+                if running is not None and job.id == running[0].id:
+                    slot.kill(LEASE_LOST)
+                else:
+                    slot.forget(job.id)
+
+    def _enforce_limits(self, now: float) -> None:
+        for slot in self._slots:
+            if slot.killed_because is not None:
+                continue
+            running = slot.running()
+            found = inspect(running, slot.held, now)
+            if found == "timeout" and running is not None and running[0].timeout_s is not None:
+                slot.kill(timed_out(running[0].timeout_s))
+            elif found == "stuck":
+                self._leases.release(slot.take_back())
+                self._hungry = True
+
+    def _drain(self, now: float) -> None:
+        if self._drain_began is None:
+            self._drain_began = now
+            self.counters.draining = True
+            for slot in self._slots:
+                self._leases.release(slot.take_back())
+            self._leases.register("draining")
+            log.info("draining: running jobs end, none is started")
+        limit = self.options.drain_timeout_s
+        if limit is not None and now - self._drain_began >= limit:
+            self.switch.request(at_least=2)
+
+    # -- what the slots say
+    def _collect(self, timeout: float) -> None:
+        for slot in self._slots:
+            events = selectors.EVENT_READ | (selectors.EVENT_WRITE if slot.channel.has_unsent else 0)
+            self._selector.modify(slot.channel, events, slot)
+        for key, mask in self._selector.select(timeout):
+            owner = key.data
+            if isinstance(owner, Slot):
+                if mask & selectors.EVENT_WRITE:
+                    owner.channel.flush()
+                if mask & selectors.EVENT_READ:
+                    self._read(owner)
+            elif owner is self._listener:
+                self._woken()
+            else:
+                self.switch.clear()
+
+    def _woken(self) -> None:
+        self._listener.wait(0)
+        self._hungry = True
+        if any(not slot.is_idle for slot in self._slots):
+            self._timers.set_earlier("cancel-check", time.monotonic() + _CANCEL_CHECK_S)
+
+    def _read(self, slot: Slot) -> None:
+        was_ready = slot.ready
+        try:
+            reports = slot.read()
+        except EOFError:
+            self._bury(slot)
+            return
+        self._undelivered += reports
+        if any(isinstance(report, DoneReport) for report in reports):
+            self._idle_since = time.monotonic()
+        if slot.ready and not was_ready:
+            self._start_failures = 0
+            self._idle_since = time.monotonic()
+            if not self.counters.ready:
+                self.counters.ready = True
+                self._leases.register("active")
+
+    def _bury(self, slot: Slot) -> None:
+        self._selector.unregister(slot.channel)
+        self._slots.remove(slot)
+        status = self._settle(slot)
+        if not slot.ready:
+            self._start_failures += 1
+            if slot.start_failure is not None or self._start_failures >= _START_TRIES:
+                reason = slot.start_failure or f"its process ended with status {status} before it was ready"
+                raise WorkerError(f"the worker cannot start: {reason}")
+        if not self.switch.draining and self._jobs_left() > 0:
+            self._add_slot()
+
+    def _settle(self, slot: Slot) -> int:
+        """Account for what a dead slot held."""
+        status, out_of_memory = slot.reap()
+        reports, unstarted = reports_after_death(
+            slot, status, out_of_memory=out_of_memory, retries=self.options.retries
+        )
+        self._undelivered += reports
+        self._leases.release(unstarted)
+        slot.close()
+        return status
+
+    def _deliver(self) -> None:
+        if not self._undelivered or self._timers.is_set("report"):
+            return
+        reports = self._undelivered
+        lost = self._leases.report(reports)
+        if lost is None:
+            self._timers.set("report", time.monotonic() + _PLANE_RETRY_S)
+            return
+        self._undelivered = []
+        ended = {report.finished.id for report in reports if isinstance(report, DoneReport)}
+        self._let_go(lost - ended)
+
+    # -- beginning and end of slots
+    def _add_slot(self) -> None:
+        settings: dict[str, Any] = {
+            "root": os.fspath(self.options.root),
+            "allow_pickled": self.options.allow_pickled,
+            "runtime_policy": self.options.runtime_policy,
+            "retries": self.options.retries,
+        }
+        slot = Slot(settings)
+        self._slots.append(slot)
+        self._selector.register(slot.channel, selectors.EVENT_READ, slot)
+
+    def _end(self) -> None:
+        """Leave nothing behind: children ended, running jobs handed back, the record removed."""
+        for slot in self._slots:
+            if slot.is_idle:
+                slot.stop()
+            else:
+                slot.kill(STOPPED)
+        for slot in self._slots:
+            self._undelivered += slot.last_words()
+            self._settle(slot)
+        if self._undelivered:
+            self._leases.report(self._undelivered)
+        self._leases.sign_off()
+        self._selector.close()
+        self._listener.close()
