@@ -1,0 +1,1 @@
+"""The local plane: one SQLite file, or a database in memory."""

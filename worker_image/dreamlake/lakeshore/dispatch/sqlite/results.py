@@ -1,0 +1,143 @@
+"""Reading rows: one, many, and the wait for a result."""
+
+# ruff: noqa: S608 - statements are put together from this module's own constants
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from dreamlake.lakeshore.dispatch.plane import STATES
+from dreamlake.lakeshore.dispatch.sqlite.completions import RECHECK_S
+from dreamlake.lakeshore.dispatch.sqlite.finishing import decode_error
+from dreamlake.lakeshore.dispatch.sqlite.store import Store
+from dreamlake.lakeshore.errors import (
+    ConfigError,
+    DispatchError,
+    ErrorInfo,
+    InvocationCancelledError,
+    InvocationFailedError,
+)
+
+_FIELDS = (
+    "id",
+    "queue",
+    "state",
+    "priority",
+    "attempt",
+    "crashes",
+    "key",
+    "parent",
+    "worker",
+    "lease_until",
+    "due",
+    "deadline",
+    "submitted_at",
+    "queued_at",
+    "started_at",
+    "finished_at",
+    "timeout_s",
+    "retries",
+    "error",
+)
+_SELECT = f"SELECT {', '.join(_FIELDS)} FROM invocation"
+
+
+def get(store: Store, inv_id: str) -> dict[str, object] | None:
+    """Give the row without envelope and result, or None. ``error`` is ``{type, message, traceback}`` or None."""
+    rows = store.rows(f"{_SELECT} WHERE ns = ? AND id = ?", (store.ns, inv_id))
+    return _row(rows[0]) if rows else None
+
+
+def listing(store: Store, queue: str | None, state: str | None, limit: int) -> list[dict[str, object]]:
+    """List rows as ``get`` gives them, newest first."""
+    if state is not None and state not in STATES:
+        raise ConfigError(f"state {state!r}: use one of {', '.join(STATES)}")
+    rows = store.rows(
+        # The pluses keep SQLite on the order of submission: the limit is small, sorting all would not be.
+        f"{_SELECT} WHERE +ns = ?1 AND (?2 IS NULL OR +queue = ?2) AND (?3 IS NULL OR +state = ?3)"
+        " ORDER BY seq DESC LIMIT ?4",
+        (store.ns, queue, state, max(0, limit)),
+    )
+    return [_row(row) for row in rows]
+
+
+def _row(values: tuple[Any, ...]) -> dict[str, object]:
+    row: dict[str, object] = dict(zip(_FIELDS, values, strict=True))
+    error = decode_error(values[-1])
+    row["error"] = None if error is None else error.to_dict()
+    return row
+
+
+def result(store: Store, inv_id: str, timeout: float) -> bytes:
+    """Wait for success and give the packed result.
+
+    Raises ``TimeoutError``, ``InvocationFailedError``, ``InvocationCancelledError``, or ``DispatchError`` for an
+    unknown id.
+    """
+    found = _ended(store, inv_id)
+    if found is not None or timeout <= 0:
+        return _result_of(found, store, inv_id, timeout)
+    ends = time.monotonic() + timeout
+    listener = store.wakeups.listen("done")
+    try:
+        while True:
+            # Look after subscribing, so that an end in between is not missed.
+            found = _ended(store, inv_id)
+            left = ends - time.monotonic()
+            if found is not None or left <= 0:
+                return _result_of(found, store, inv_id, timeout)
+            listener.wait(min(left, RECHECK_S))
+    finally:
+        listener.close()
+
+
+def _ended(store: Store, inv_id: str) -> tuple[str, bytes | None, str | None] | None:
+    rows = store.rows(
+        "SELECT state, finish_seq IS NULL, result, error FROM invocation WHERE ns = ? AND id = ?",
+        (store.ns, inv_id),
+    )
+    if not rows:
+        raise DispatchError(
+            f"no invocation {inv_id} on this plane: it was purged, or submitted to another one "
+            "(compare LAKESHORE_HOME or the URL on both sides)"
+        )
+    state, waits, value, error = rows[0]
+    return None if waits else (state, value, error)
+
+
+def _result_of(
+    found: tuple[str, bytes | None, str | None] | None, store: Store, inv_id: str, timeout: float
+) -> bytes:
+    if found is None:
+        raise _still_waiting(store, inv_id, timeout)
+    state, value, error = found
+    if state == "succeeded":
+        return b"" if value is None else value
+    if state == "cancelled":
+        raise InvocationCancelledError(
+            f"invocation {inv_id} was cancelled: submit it again if it is still wanted"
+        )
+    raise InvocationFailedError(inv_id, decode_error(error) or ErrorInfo("Error", "no reason was recorded"))
+
+
+def _still_waiting(store: Store, inv_id: str, timeout: float) -> TimeoutError:
+    row = get(store, inv_id) or {"state": "unknown", "queue": "?"}
+    state, queue = row["state"], row["queue"]
+    waited = f"invocation {inv_id} still {state!r} after {timeout}s"
+    if state != "queued":
+        return TimeoutError(
+            f"{waited}: ask again with a longer timeout, or see `lakeshore jobs show {inv_id}`"
+        )
+    record = store.rows("SELECT state FROM queue WHERE ns = ? AND name = ?", (store.ns, queue))
+    if record and record[0][0] in ("paused", "archived"):
+        return TimeoutError(
+            f"{waited}: queue {queue!r} is {record[0][0]}, open it with `lakeshore queues unarchive {queue}`"
+        )
+    workers = store.rows("SELECT count(*) FROM worker WHERE ns = ? AND queue = ?", (store.ns, queue))[0][0]
+    if workers:
+        return TimeoutError(
+            f"{waited}: {workers} workers are busy with others; ask again with a longer timeout"
+        )
+    return TimeoutError(
+        f"{waited}: no worker is consuming queue {queue!r}; start one with `lakeshore worker start --queue {queue}`"
+    )

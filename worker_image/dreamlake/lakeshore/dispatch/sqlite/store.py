@@ -1,0 +1,206 @@
+"""The connection of one plane: transactions that wait their turn, snapshots, the clock, wake-ups after commit."""
+
+from __future__ import annotations
+
+import os
+import random
+import sqlite3
+import threading
+import time
+import weakref
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+from dreamlake.lakeshore.dispatch.clock import Clock
+from dreamlake.lakeshore.dispatch.plane import Listener
+from dreamlake.lakeshore.dispatch.sqlite import faults
+from dreamlake.lakeshore.dispatch.sqlite.opening import IN_MEMORY, boot_offset, connect, prepare, version_poll
+from dreamlake.lakeshore.dispatch.wakeups import FileWakeups, LocalWakeups, Wakeups
+from dreamlake.lakeshore.errors import DispatchError
+
+PATIENCE_S = 30.0
+"""Seconds that a request waits for its turn on a locked file."""
+_FIRST_PAUSE_S = 0.0002
+_LONGEST_PAUSE_S = 0.008
+
+_T = TypeVar("_T")
+
+
+class Transaction:
+    """One write transaction; its wake-ups go out once it is committed."""
+
+    __slots__ = ("conn", "now", "ns", "topics")
+
+    def __init__(self, conn: sqlite3.Connection, ns: str, now: float) -> None:
+        self.conn = conn
+        self.ns = ns
+        self.now = now
+        self.topics: set[str] = set()
+
+    def run(self, sql: str, args: Sequence[object] = ()) -> sqlite3.Cursor:
+        """Execute one statement."""
+        return self.conn.execute(sql, args)
+
+    def take_finish_numbers(self, count: int) -> int:
+        """Reserve ``count`` numbers of the order in which invocations end; the first of them."""
+        row = self.run(
+            "UPDATE counter SET value = value + ? WHERE name = 'finish' RETURNING value", (count,)
+        ).fetchone()
+        return int(row[0]) - count + 1
+
+
+class Store:
+    """A database opened by one process, usable from all of its threads."""
+
+    def __init__(self, path: str, *, ns: str, durable: bool, clock: Clock, rng: random.Random) -> None:
+        self.path = path
+        self.ns = ns
+        self.rng = rng
+        self._clock = clock
+        self._durable = durable
+        self._lock = threading.RLock()
+        self._closed = False
+        self._conn: sqlite3.Connection | None = None
+        self._open()
+        self.wakeups: Wakeups = (
+            LocalWakeups() if path == IN_MEMORY else FileWakeups(path, ns, self._listen_by_polling)
+        )
+        _opened.add(self)
+
+    def _open(self) -> None:
+        conn = connect(self.path, durable=self._durable)
+        try:
+            self._patiently(lambda: prepare(conn, self.path))
+            self._offset = self._patiently(lambda: boot_offset(conn, self._clock))
+        except sqlite3.Error as exc:
+            conn.close()
+            raise faults.open_error(exc, self.path) from exc
+        except BaseException:
+            conn.close()
+            raise
+        self._conn = conn
+        self._finalizer = weakref.finalize(self, conn.close)
+
+    def now(self) -> float:
+        """Seconds on the plane's clock."""
+        return self._clock.steady() + self._offset
+
+    def from_wall(self, wall: float) -> float:
+        """Convert a Unix time to the plane's clock, by what both show now."""
+        return self.now() + (wall - self._clock.wall())
+
+    def rows(self, sql: str, args: Sequence[object] = ()) -> list[Any]:
+        """Read by one statement."""
+        with self._using() as conn:
+            return self._patiently(lambda: conn.execute(sql, args).fetchall())
+
+    @contextmanager
+    def read(self) -> Iterator[sqlite3.Connection]:
+        """Read by several statements, all of one snapshot."""
+        with self._using() as conn:
+            # The snapshot is taken by the first statement, which may meet a lock; after that nothing can.
+            self._patiently(lambda: _begin_snapshot(conn))
+            try:
+                yield conn
+            finally:
+                if conn.in_transaction:
+                    conn.execute("COMMIT")
+
+    @contextmanager
+    def write(self) -> Iterator[Transaction]:
+        """Change something, or nothing when the block raises. Waits for its turn, at most ``PATIENCE_S``."""
+        with self._using() as conn:
+            self._patiently(lambda: conn.execute("BEGIN IMMEDIATE"))
+            tx = Transaction(conn, self.ns, self.now())
+            try:
+                yield tx
+                self._patiently(lambda: conn.execute("COMMIT"))
+            except BaseException:
+                if conn.in_transaction:
+                    conn.execute("ROLLBACK")
+                raise
+        if tx.topics:
+            self.wakeups.notify(tx.topics)
+
+    @contextmanager
+    def _using(self) -> Iterator[sqlite3.Connection]:
+        with self._lock:
+            try:
+                yield self._conn or self._reopened()
+            except sqlite3.Error as exc:
+                raise faults.dispatch_error(exc, self.path) from exc
+
+    def _reopened(self) -> sqlite3.Connection:
+        if self._closed:
+            raise DispatchError(f"this plane ({self.path}) is closed: open a new Dispatch")
+        if self.path == IN_MEMORY:
+            raise DispatchError(
+                "a plane in memory stays with the process that made it: give Dispatch a file to share it"
+            )
+        self._open()
+        assert self._conn is not None
+        return self._conn
+
+    def _patiently(self, act: Callable[[], _T]) -> _T:
+        """Try again while another connection is in the way: SQLite's own waiting gives up too early."""
+        try:
+            return act()
+        except sqlite3.OperationalError as exc:
+            if not faults.is_busy(exc):
+                raise
+        began, pause = time.monotonic(), _FIRST_PAUSE_S
+        while True:
+            time.sleep(pause * (0.5 + random.random()))  # noqa: S311 - so that waiters do not move in step
+            pause = min(pause * 1.5, _LONGEST_PAUSE_S)
+            try:
+                return act()
+            except sqlite3.OperationalError as exc:
+                if not faults.is_busy(exc):
+                    raise
+                waited = time.monotonic() - began
+                if waited > PATIENCE_S:
+                    raise faults.busy_error(self.path, waited) from exc
+
+    def _listen_by_polling(self) -> Listener:
+        return version_poll(self.path)
+
+    def close(self) -> None:
+        """Close the connection; further use raises ``DispatchError``."""
+        with self._lock:
+            if not self._closed:
+                self._closed = True
+                self._conn = None
+                self._finalizer()
+                self.wakeups.close()
+
+    def after_fork(self) -> None:
+        """In a forked child: leave the parent's connection alone, and open another when one is needed."""
+        self._lock = threading.RLock()
+        if self._conn is not None:
+            self._finalizer.detach()
+            _abandoned.append(self._conn)
+            self._conn = None
+
+
+def _begin_snapshot(conn: sqlite3.Connection) -> None:
+    conn.execute("BEGIN")
+    try:
+        conn.execute("SELECT 1 FROM counter").fetchone()
+    except BaseException:
+        conn.execute("ROLLBACK")
+        raise
+
+
+_opened: weakref.WeakSet[Store] = weakref.WeakSet()
+_abandoned: list[sqlite3.Connection] = []
+"""Connections of the parent, kept from being closed here: that would disturb the parent's locks and log."""
+
+
+def _after_fork() -> None:
+    for store in list(_opened):
+        store.after_fork()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)

@@ -1,0 +1,77 @@
+"""The Lakeshore home: ``$LAKESHORE_HOME``, by default ``~/.lakeshore``."""
+
+from __future__ import annotations
+
+import os
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dreamlake.lakeshore.errors import ConfigError
+
+if TYPE_CHECKING:
+    from dreamlake.lakeshore.dispatch.plane import Plane
+
+_lock = threading.Lock()
+_default: Plane | None = None
+
+
+def home() -> Path:
+    """Give the home folder, made with mode 0700 where it was missing.
+
+    Raises ``ConfigError`` when it cannot be made or written to.
+    """
+    given = os.environ.get("LAKESHORE_HOME")
+    try:
+        path = Path(given).expanduser() if given else Path.home() / ".lakeshore"
+        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except (OSError, RuntimeError) as exc:
+        reason = getattr(exc, "strerror", None) or exc
+        raise ConfigError(
+            f"the Lakeshore home {given or '~/.lakeshore'} cannot be made ({reason}): "
+            "set LAKESHORE_HOME to a folder that you can write to"
+        ) from exc
+    if not os.access(path, os.W_OK | os.X_OK):
+        raise ConfigError(
+            f"the Lakeshore home {path} cannot be written to: make it yours, "
+            "or set LAKESHORE_HOME to a folder that you can write to"
+        )
+    return path
+
+
+def dispatch_path() -> Path:
+    """Give the file of the local plane. Raises ``ConfigError`` like ``home``."""
+    return home() / "dispatch.sqlite"
+
+
+def default_plane() -> Plane:
+    """Give the process's default plane, chosen once from the environment: the SQLite file under the home.
+
+    Raises ``ConfigError`` when ``LAKESHORE_URL`` names a control plane, which this version cannot speak to.
+    """
+    global _default  # noqa: PLW0603 - one per process is the point
+    with _lock:
+        if _default is None:
+            _default = _open()
+        return _default
+
+
+def _open() -> Plane:
+    url = os.environ.get("LAKESHORE_URL")
+    if url:
+        raise ConfigError(
+            f"LAKESHORE_URL is set to {url}, but this version has the local plane only: "
+            "unset LAKESHORE_URL, or pass dispatch=Dispatch(path)"
+        )
+    from dreamlake.lakeshore.dispatch import Dispatch  # noqa: PLC0415 - sqlite3 only where it is used
+
+    return Dispatch(dispatch_path())
+
+
+def _after_fork() -> None:
+    global _lock  # noqa: PLW0603 - a thread that the child does not have may hold the parent's
+    _lock = threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
