@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from dreamlake.lakeshore.dispatch.names import check_queue, check_worker
@@ -65,7 +66,7 @@ def listing(store: Store, queue: str | None) -> list[WorkerRecord]:
 
 
 def _record(row: tuple[Any, ...], leased: int) -> WorkerRecord:
-    return WorkerRecord(*row[:8], leased, None if leased else row[8])
+    return replace(WorkerRecord(*row[:8]), leased=leased, idle_since=None if leased else row[8])
 
 
 def signals(store: Store, queue: str) -> QueueSignals:
