@@ -186,7 +186,7 @@ def test_a_thunk_is_a_call_ready_to_run():
         thunk(3)
 
 
-@pytest.mark.parametrize("name", ["", None, "x" * 256, "a\0b"])
+@pytest.mark.parametrize("name", ["", None, "x" * 256, "a\0b", "a/b", "a b"])
 def test_a_queue_name_that_cannot_be_is_refused(name):
     with pytest.raises(ConfigError, match="queue name"):
         SyncQueue(name)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from dreamlake.lakeshore import wire
 from dreamlake.lakeshore.dispatch.plane import DEFAULT_LEASE_S
 from dreamlake.lakeshore.queue.base import BaseQueue, check_on_error, check_timeout
-from dreamlake.lakeshore.queue.frames import raise_if_error, raise_unless_succeeded
+from dreamlake.lakeshore.queue.frames import raise_if_error, raise_unless_known, raise_unless_succeeded
 from dreamlake.lakeshore.queue.outcomes import still_waiting, value_of
 from dreamlake.lakeshore.queue.synchronous import SyncQueue
 from dreamlake.lakeshore.queue.waiting import OWNED_LIMIT_S
@@ -134,6 +134,7 @@ class Queue(BaseQueue):
         """Like ``stream``, yielding ``(seq, value)``: pass the last ``seq`` as ``since`` to go on after a break."""
         wakeups = Wakeups(self.dispatch.listen(f"journal:{inv_id}"))
         try:
+            await asyncio.to_thread(raise_unless_known, self.dispatch, inv_id)
             quiet_since = time.monotonic()
             while True:
                 entries, complete = await asyncio.to_thread(self._read_journal, inv_id, since)

@@ -6,6 +6,7 @@ import math
 import os
 from typing import TYPE_CHECKING, cast
 
+from dreamlake.lakeshore.dispatch.names import check_queue
 from dreamlake.lakeshore.dispatch.plane import QUEUE_KINDS, Plane, QueueKind
 from dreamlake.lakeshore.errors import ConfigError
 
@@ -25,13 +26,11 @@ class BaseQueue:
         temperature: float = 1.0,
     ) -> None:
         """``kind`` and ``temperature`` are the order in which this object claims."""
-        if not isinstance(name, str) or not name or len(name) > 255 or "\0" in name:
-            raise ConfigError(f"queue name {name!r}: use a str of 1 to 255 characters, for example 'gpu'")
         if kind not in QUEUE_KINDS:
             raise ConfigError(f"queue kind {kind!r}: use one of {', '.join(QUEUE_KINDS)}")
         if not (isinstance(temperature, int | float) and math.isfinite(temperature) and temperature > 0):
             raise ConfigError(f"temperature {temperature!r}: use a finite number above 0 (1.0 is usual)")
-        self.name = name
+        self.name = check_queue(name)
         self.kind: QueueKind = kind
         self.temperature = float(temperature)
         self._dispatch = dispatch
@@ -47,10 +46,10 @@ class BaseQueue:
 
     @property
     def dispatch(self) -> Plane:
-        """The plane given, or the process's default one (see ``default_plane``)."""
+        """The plane given, or the process's default one: the SQLite file under ``LAKESHORE_HOME``."""
         if self._dispatch is not None:
             return self._dispatch
-        from dreamlake.lakeshore.queue.default_plane import default_plane  # noqa: PLC0415
+        from dreamlake.lakeshore.home import default_plane  # noqa: PLC0415
 
         return default_plane()
 

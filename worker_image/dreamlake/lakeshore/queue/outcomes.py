@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def value_of(outcome: Outcome, on_error: str = "raise") -> Any:
     """Give the result; of one that did not succeed the error, raised, or given with ``on_error="return"``."""
     if outcome.state == "succeeded":
-        return None if outcome.result is None else wire.unpack(outcome.result)
+        return wire.unpack(outcome.result) if outcome.result else None  # acked without a result
     error = error_of(outcome)
     if on_error == "return":
         return error
@@ -45,4 +45,12 @@ def still_waiting(plane: Plane, inv_id: str, timeout: float | None) -> TimeoutEr
             if row["state"] == "queued"
             else "ask again with a longer timeout"
         )
+    )
+
+
+def unknown_id(inv_id: str) -> DispatchError:
+    """Give the error for an id that the plane does not have."""
+    return DispatchError(
+        f"no invocation {inv_id} on this plane: it was purged, or submitted to another one "
+        "(compare LAKESHORE_HOME or the URL on both sides)"
     )

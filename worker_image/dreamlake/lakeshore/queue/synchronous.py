@@ -107,7 +107,8 @@ class SyncQueue(Consumer):
         Raises ``TimeoutError`` (naming the state it is still in), ``InvocationFailedError``,
         ``InvocationCancelledError``, and ``DispatchError`` for an unknown id.
         """
-        return wire.unpack(self.dispatch.result(inv_id, timeout=timeout))
+        data = self.dispatch.result(inv_id, timeout=timeout)
+        return wire.unpack(data) if data else None  # acked without a result, by hand
 
     def call(self, fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """Submit a call and wait for its result; an interrupted wait cancels it. Options as for ``submit``."""

@@ -7,7 +7,7 @@ import threading
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
-from dreamlake.lakeshore.errors import DispatchError
+from dreamlake.lakeshore.queue.outcomes import unknown_id
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -119,14 +119,6 @@ class OutcomeWatcher:
                 future.set_exception(what)
             else:
                 future.set_result(what)
-
-
-def unknown_id(inv_id: str) -> DispatchError:
-    """Give the error for an id that the plane does not have."""
-    return DispatchError(
-        f"no invocation {inv_id} on this plane: it was purged, or submitted to another one "
-        "(compare LAKESHORE_HOME or the URL on both sides)"
-    )
 
 
 _watchers: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[int, OutcomeWatcher]] = WeakKeyDictionary()

@@ -1,0 +1,59 @@
+"""Queues that were given no plane: two processes of one machine share a queue through the home folder."""
+
+import os
+import subprocess
+import sys
+
+BODIES = """
+from dreamlake.lakeshore import udf
+
+@udf(queue="hello")
+def add(a: int, b: int) -> int:
+    return a + b
+"""
+PRODUCER = """
+import dreamlake.lakeshore as dls
+from bodies import add
+inv = add.submit(2, 3)
+print(dls.SyncQueue("hello").result(inv, timeout=30.0), list(add.map([1, 2], timeout=30, on_error="return"))[0])
+"""
+WORKER = """
+import dreamlake.lakeshore as dls
+print(dls.run_worker(dls.SyncQueue("hello"), retries=0, stop=lambda: dls.SyncQueue("hello").count("failed") == 2))
+"""
+
+
+def start(program, folder, **env):
+    return subprocess.Popen(
+        [sys.executable, "-c", program],
+        cwd=folder,
+        env={**os.environ, "LAKESHORE_HOME": str(folder / "home"), **env},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def test_submit_in_one_process_and_work_in_another(tmp_path):
+    (tmp_path / "bodies.py").write_text(BODIES)
+    worker, producer = start(WORKER, tmp_path), start(PRODUCER, tmp_path)
+    try:
+        out, err = producer.communicate(timeout=60)
+        assert (producer.returncode, err) == (0, "")
+        # add(1) lacks an argument: map passes each item as the only one.
+        assert out.startswith("5 ")
+        assert "TypeError" in out
+        assert worker.communicate(timeout=60)[0].strip() == "3"
+    finally:
+        for process in (worker, producer):
+            process.kill()
+            process.communicate()
+    assert (tmp_path / "home/dispatch.sqlite").exists()
+
+
+def test_a_control_plane_that_this_version_cannot_speak_to_is_said_clearly(tmp_path):
+    program = "import dreamlake.lakeshore as dls; dls.SyncQueue('q').count()"
+    process = start(program, tmp_path, LAKESHORE_URL="http://control.example")
+    _out, err = process.communicate(timeout=60)
+    assert "ConfigError: LAKESHORE_URL is set to http://control.example" in err
+    assert "unset LAKESHORE_URL" in err
