@@ -1,6 +1,5 @@
 """Outcomes as they come: each invocation's end has a number, and whoever waits reads on from the last one."""
 
-
 from __future__ import annotations
 
 import time
@@ -22,19 +21,22 @@ _OUTCOME = "SELECT id, state, result, error, attempt FROM invocation"
 
 
 class CompletionStream:
-    """The ends of a growing set of invocations, each given once. For one thread at a time."""
+    """The ends of a growing set of invocations. For one thread at a time.
+
+    Each is given once for as often as it is added: adding an id again after its end was given asks for it anew.
+    """
 
     def __init__(self, store: Store) -> None:
         self._store = store
         self._listener = store.wakeups.listen("done")
         self._watched: set[str] = set()
-        self._ready: list[Outcome] = []
+        self._ready: dict[str, Outcome] = {}
         self._seen = int(store.rows("SELECT value FROM counter WHERE name = 'finish'")[0][0])
         self._closed = False
 
     def add(self, ids: Iterable[str]) -> None:
         """Watch these too; one that has already ended is given by the next ``wait``."""
-        new = [inv_id for inv_id in dict.fromkeys(ids) if inv_id not in self._watched]
+        new = [name for name in dict.fromkeys(ids) if name not in self._watched and name not in self._ready]
         self._watched.update(new)
         for chunk in _chunks(new, _CHUNK):
             marks = ",".join("?" * len(chunk))
@@ -53,8 +55,8 @@ class CompletionStream:
             self._read_on()
             left = ends - time.monotonic()
             if self._ready or left <= 0:
-                ready, self._ready = self._ready, []
-                return ready
+                ready, self._ready = self._ready, {}
+                return list(ready.values())
             self._listener.wait(min(left, RECHECK_S))
 
     def _read_on(self) -> None:
@@ -76,7 +78,7 @@ class CompletionStream:
     def _take(self, rows: Iterable[tuple[str, str, bytes | None, str | None, int]]) -> None:
         for inv_id, state, result, error, attempt in rows:
             self._watched.discard(inv_id)
-            self._ready.append(Outcome(inv_id, state, result, decode_error(error), attempt))  # type: ignore[arg-type]
+            self._ready[inv_id] = Outcome(inv_id, state, result, decode_error(error), attempt)  # type: ignore[arg-type]
 
     def close(self) -> None:
         """Stop watching."""

@@ -1,6 +1,5 @@
 """The register of workers, and the snapshot that elasticity is decided on."""
 
-
 from __future__ import annotations
 
 from dataclasses import replace
