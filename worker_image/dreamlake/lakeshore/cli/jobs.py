@@ -24,7 +24,9 @@ JobId = Annotated[str, typer.Argument(metavar="ID", help="Invocation id, as subm
 @app.command("list")
 def list_jobs(
     queue: Annotated[str | None, typer.Option("--queue", help="Only this queue.")] = None,
-    state: Annotated[str | None, typer.Option("--state", help=f"Only this state: {', '.join(STATES)}.")] = None,
+    state: Annotated[
+        str | None, typer.Option("--state", help=f"Only this state: {', '.join(STATES)}.")
+    ] = None,
     limit: Annotated[int, typer.Option("--limit", min=1, help="At most so many, newest first.")] = 50,
     url: UrlOption = None,
     namespace: NamespaceOption = "default",
@@ -84,7 +86,9 @@ def kill(
         ended = {inv_id: opened.cancel(inv_id) for inv_id in inv_ids}
         states = {inv_id: _row(opened, inv_id)["state"] for inv_id in inv_ids}
     if as_json:
-        print_json([{"id": inv_id, "cancelled": did, "state": states[inv_id]} for inv_id, did in ended.items()])
+        print_json(
+            [{"id": inv_id, "cancelled": did, "state": states[inv_id]} for inv_id, did in ended.items()]
+        )
     else:
         for inv_id, did in ended.items():
             typer.echo(f"{inv_id} {'cancelled' if did else f'had already {states[inv_id]}'}")

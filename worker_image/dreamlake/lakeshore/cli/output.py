@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import math
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
@@ -31,7 +32,7 @@ def plain(value: Any) -> Any:
         return {key if isinstance(key, str) else repr(key): plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [plain(item) for item in value]
-    if isinstance(value, float) and (value != value or value in {float("inf"), float("-inf")}):
+    if isinstance(value, float) and not math.isfinite(value):
         return repr(value)
     if value is None or isinstance(value, str | int | float | bool):
         return value

@@ -22,7 +22,9 @@ from dreamlake.lakeshore.queue import SyncQueue
 
 
 def submit(
-    function: Annotated[str, typer.Argument(metavar="MODULE:FUNCTION", help="For example examples.hello:add.")],
+    function: Annotated[
+        str, typer.Argument(metavar="MODULE:FUNCTION", help="For example examples.hello:add.")
+    ],
     arguments: Annotated[
         list[str] | None,
         typer.Argument(metavar="[ARG|NAME=VALUE]...", help="Arguments: JSON where it is JSON, else text."),
@@ -33,7 +35,9 @@ def submit(
     key: Annotated[str | None, typer.Option("--key", help="Submit once per key.")] = None,
     priority: Annotated[float | None, typer.Option("--priority", help="The higher the sooner.")] = None,
     retries: Annotated[int | None, typer.Option("--retries", min=0, help="Attempts after the first.")] = None,
-    timeout_s: Annotated[float | None, typer.Option("--run-timeout", help="Seconds that an attempt may run.")] = None,
+    timeout_s: Annotated[
+        float | None, typer.Option("--run-timeout", help="Seconds that an attempt may run.")
+    ] = None,
     delay_s: Annotated[float | None, typer.Option("--delay", help="Seconds before it may start.")] = None,
     url: UrlOption = None,
     namespace: NamespaceOption = "default",
@@ -87,7 +91,9 @@ def _value(text: str) -> Any:
 def _load(path: str) -> Any:
     module_name, colon, qualname = path.partition(":")
     if not (colon and module_name and qualname):
-        raise ConfigError(f"{path!r}: name the function as MODULE:FUNCTION, for example my_project.jobs:train")
+        raise ConfigError(
+            f"{path!r}: name the function as MODULE:FUNCTION, for example my_project.jobs:train"
+        )
     if str(Path.cwd()) not in sys.path:
         sys.path.insert(0, str(Path.cwd()))
     try:
@@ -108,4 +114,3 @@ def _queue_of(found: Any) -> str:
     if bound is None:
         raise ConfigError("the function has no queue: give --queue NAME")
     return bound if isinstance(bound, str) else str(bound.name)
-

@@ -59,8 +59,7 @@ def check_fields(raw: Any, shape: Mapping[str, Shape], path: str, where: str) ->
             raise ConfigError(f"{where}: unknown field {here}{nearest(str(name), shape)}")
         if known == "kubernetes":
             unused.append(here)
-        elif known != "here" and value is not None:
-            assert not isinstance(known, str)
+        elif not isinstance(known, str) and value is not None:
             unused += check_fields(value, known, here, where)
     return unused
 

@@ -121,12 +121,21 @@ class ProcessPool:
 
 
 def worker_command(
-    queue: str, *, namespace: str, root: Path, concurrency: int, retries: int, drain_timeout_s: float | None
+    queue: str,
+    *,
+    namespace: str,
+    root: Path,
+    concurrency: int,
+    retries: int,
+    lease_s: float | None,
+    drain_timeout_s: float | None,
 ) -> list[str]:
     """Build the command line of a pool worker."""
     command = [sys.executable, "-m", "dreamlake.lakeshore.daemon"]
     command += ["--queue", queue, "--namespace", namespace, "--root", str(root)]
     command += ["--concurrency", str(concurrency), "--retries", str(retries), "--exit-with-parent"]
+    if lease_s is not None:
+        command += ["--lease", f"{lease_s:g}"]
     if drain_timeout_s is not None:
         command += ["--drain-timeout", f"{drain_timeout_s:g}"]
     return command

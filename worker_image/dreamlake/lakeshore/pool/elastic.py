@@ -1,0 +1,159 @@
+"""The elastic pool of one machine: a loop over its queues that sleeps until a queue stirs."""
+
+from __future__ import annotations
+
+import fcntl
+import logging
+import os
+import selectors
+import time
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+
+from dreamlake.lakeshore.dispatch.plane import Listener, Plane
+from dreamlake.lakeshore.errors import ConfigError, DispatchError
+from dreamlake.lakeshore.pool.processes import worker_command
+from dreamlake.lakeshore.pool.queue_file import QueueSpec
+from dreamlake.lakeshore.pool.queue_pool import PoolView, QueuePool
+from dreamlake.lakeshore.worker.stopping import StopSwitch
+
+log = logging.getLogger("lakeshore.pool")
+
+_BREATH_S = 0.05  # between two ticks: a thousand submits in a row are one reason to look
+_AWAKE_S = 0.5  # between looks while there is work or a worker
+_ASLEEP_S = 5.0
+_LAST_S = 15.0
+
+
+class ElasticPool:
+    """Scales worker processes to the queues' work until it is told to stop.
+
+    ``switch``: first request drains, second stops (running jobs are handed back). ``show`` gets the views of all
+    queues after each tick.
+    """
+
+    def __init__(
+        self,
+        plane: Plane,
+        specs: Sequence[QueueSpec],
+        *,
+        home: Path,
+        namespace: str = "default",
+        root: Path | None = None,
+        retries: int = 1,
+        lease_s: float | None = None,
+        switch: StopSwitch,
+        show: Callable[[list[PoolView]], None],
+    ) -> None:
+        self._plane = plane
+        self._specs = specs
+        self._home = home
+        self._namespace = namespace
+        self._switch = switch
+        self._show = show
+        self._pools = [
+            QueuePool(
+                plane,
+                spec,
+                worker_command(
+                    spec.name,
+                    namespace=namespace,
+                    root=Path.cwd() if root is None else root,
+                    concurrency=spec.worker.concurrency,
+                    retries=retries,
+                    lease_s=lease_s,
+                    drain_timeout_s=spec.worker.drain_timeout_s,
+                ),
+                home / "logs",
+            )
+            for spec in specs
+        ]
+
+    def run(self) -> None:
+        """Work until drained or stopped. Raises ``ConfigError`` when another pool has one of the queues."""
+        with ExitStack() as stack:
+            for spec in self._specs:
+                stack.callback(os.close, _lock(self._home, self._namespace, spec.name))
+                self._plane.declare_queue(spec.record)
+            selector = stack.enter_context(selectors.DefaultSelector())
+            listeners = [self._plane.listen(f"work:{spec.name}") for spec in self._specs]
+            for listener in listeners:
+                stack.callback(listener.close)
+                if listener.fileno() >= 0:
+                    selector.register(listener.fileno(), selectors.EVENT_READ, listener)
+            selector.register(self._switch.fileno(), selectors.EVENT_READ, self._switch)
+            try:
+                self._loop(selector)
+            finally:
+                self._end()
+
+    def _loop(self, selector: selectors.BaseSelector) -> None:
+        stopped = False
+        while True:
+            if self._switch.draining:
+                self._drain()
+            if self._switch.stopping and not stopped:
+                stopped = True
+                for pool in self._pools:
+                    pool.processes.stop_all()
+            views = self._tick()
+            if self._switch.draining and not any(pool.processes.workers for pool in self._pools):
+                return
+            self._sleep(selector, views)
+
+    def _tick(self) -> list[PoolView]:
+        try:
+            views = [pool.tick(closing=self._switch.draining) for pool in self._pools]
+        except DispatchError as exc:
+            log.warning("the plane does not answer, trying again: %s", exc)
+            return []
+        self._show(views)
+        return views
+
+    def _sleep(self, selector: selectors.BaseSelector, views: Sequence[PoolView]) -> None:
+        awake = not views or any(view.signals.workers or view.signals.demand for view in views)
+        pause = min([_AWAKE_S if awake else _ASLEEP_S, *(view.decision.next_check_s for view in views)])
+        for key, _ in selector.select(max(pause, _BREATH_S)):
+            if key.data is self._switch:
+                self._switch.clear()
+                continue
+            listener: Listener = key.data
+            time.sleep(_BREATH_S)
+            listener.wait(0)
+
+    def _drain(self) -> None:
+        for pool in self._pools:
+            for name in list(pool.processes.workers):
+                pool.processes.drain(name)
+
+    def _end(self) -> None:
+        """Leave no process behind: also after an error in the middle."""
+        for pool in self._pools:
+            pool.processes.stop_all()
+        until = time.monotonic() + _LAST_S
+        while time.monotonic() < until and any(pool.processes.workers for pool in self._pools):
+            for pool in self._pools:
+                pool.processes.reap()
+            time.sleep(_BREATH_S)
+        for pool in self._pools:
+            pool.processes.kill_all()
+
+
+def _lock(home: Path, namespace: str, queue: str) -> int:
+    """Take the queue for this pool. Two pools would each order the workers that the other ordered already."""
+    folder = home / "pools"
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{namespace}.{queue}.lock".replace("/", "_")
+    fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        holder = os.read(fd, 32).decode("ascii", "replace").strip()
+        os.close(fd)
+        raise ConfigError(
+            f"queue {queue!r} has a pool on this machine already (process {holder}): stop that one first"
+        ) from None
+    os.ftruncate(fd, 0)
+    os.write(fd, str(os.getpid()).encode())
+    return fd

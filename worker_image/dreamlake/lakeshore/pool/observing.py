@@ -1,0 +1,82 @@
+"""From what the plane and the process table say to the signals that a policy reads."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from dreamlake.lakeshore.dispatch.plane import QueueSignals, QueueState, WorkerRecord
+from dreamlake.lakeshore.pool.processes import WorkerProcess
+from lakeshore_elasticity import Signals, Worker
+
+
+@dataclass(slots=True)
+class StartRecord:
+    """How this pool's starts went: the mean delay of those that worked, the failures since the last of them."""
+
+    delay_s: float | None = None
+    failures: int = 0
+    last_failure_at: float | None = None
+    failure: str = ""
+
+    def worked(self, delay_s: float) -> None:
+        """Note a worker that became ready ``delay_s`` seconds after its start."""
+        self.delay_s = delay_s if self.delay_s is None else self.delay_s + 0.3 * (delay_s - self.delay_s)
+        self.failures, self.failure = 0, ""
+
+    def failed(self, at: float, why: str) -> None:
+        """Note a worker that ended before it was ready."""
+        self.failures += 1
+        self.last_failure_at = at
+        self.failure = why
+
+
+def signals_of(
+    seen: QueueSignals,
+    lifecycle: QueueState,
+    processes: Iterable[WorkerProcess],
+    records: Mapping[int, WorkerRecord],
+    starts: StartRecord,
+    *,
+    slots: int,
+) -> Signals:
+    """Put one snapshot together. ``records``: the plane's worker records of this machine by process id."""
+    workers = tuple(_worker(process, records.get(process.pid)) for process in processes)
+    return Signals(
+        queued=seen.queued,
+        leased=seen.leased,
+        as_of=seen.as_of,
+        workers=workers,
+        oldest_age_s=seen.oldest_age_s,
+        slots=slots,
+        lifecycle=lifecycle,
+        mean_duration_s=seen.mean_duration_s,
+        start_delay_s=starts.delay_s,
+        revision=seen.revision,
+        start_failures=starts.failures,
+        last_failure_at=starts.last_failure_at,
+        failure=starts.failure,
+    )
+
+
+def is_ready(record: WorkerRecord | None) -> bool:
+    """Say whether a worker has got so far that it takes jobs."""
+    return record is not None and record.state != "starting"
+
+
+def records_here(records: Iterable[WorkerRecord]) -> dict[int, WorkerRecord]:
+    """Give the records of this machine's workers by process id."""
+    here = socket.gethostname()
+    return {record.pid: record for record in records if record.host == here}
+
+
+def _worker(process: WorkerProcess, record: WorkerRecord | None) -> Worker:
+    created = process.started_at
+    if process.draining:
+        return Worker(process.name, "draining", created, created)
+    if record is None or not is_ready(record):
+        return Worker(process.name, "starting", created, created)
+    if record.leased or record.idle_since is None:
+        return Worker(process.name, "ready_busy", created, created)
+    return Worker(process.name, "ready_idle", max(record.idle_since, created), created)

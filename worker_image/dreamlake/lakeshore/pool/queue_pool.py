@@ -1,0 +1,93 @@
+"""One queue's pool: observe, decide, apply. Everything is recomputed from what is seen at each tick."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from dreamlake.lakeshore.dispatch.plane import Plane, WorkerRecord
+from dreamlake.lakeshore.pool.events import ElasticityEvent, EventFilter
+from dreamlake.lakeshore.pool.observing import StartRecord, is_ready, records_here, signals_of
+from dreamlake.lakeshore.pool.processes import Ended, ProcessPool, last_lines
+from dreamlake.lakeshore.pool.queue_file import QueueSpec
+from lakeshore_elasticity import Decision, Signals, State, decide
+
+
+@dataclass(frozen=True, slots=True)
+class PoolView:
+    """What there is to see of a queue's pool after a tick. ``event`` is set when there is something to tell."""
+
+    spec: QueueSpec
+    signals: Signals
+    decision: Decision
+    delayed: int
+    finished: int
+    event: ElasticityEvent | None
+
+    def phase_count(self, *phases: str) -> int:
+        """Count the workers in some phases."""
+        return sum(worker.phase in phases for worker in self.signals.workers)
+
+
+class QueuePool:
+    """The workers of one queue on this machine."""
+
+    def __init__(self, plane: Plane, spec: QueueSpec, command: Sequence[str], log_dir: Path) -> None:
+        self.spec = spec
+        self.processes = ProcessPool(spec.name, command, log_dir, clock=plane.now)
+        self._plane = plane
+        self._state: State | None = None
+        self._starts = StartRecord()
+        self._was_ready: set[str] = set()
+        self._filter = EventFilter()
+
+    def tick(self, *, closing: bool = False) -> PoolView:
+        """Look, decide and act once. ``closing``: only look; the pool is being drained for good."""
+        name = self.spec.name
+        records = records_here(self._plane.workers(name))
+        self._account(self.processes.reap(), records)
+        self._note_ready(records)
+        seen = self._plane.signals(name)
+        queue = self._plane.queue_record(name)
+        signals = signals_of(
+            seen,
+            "active" if queue is None else queue.state,
+            self.processes.workers.values(),
+            records,
+            self._starts,
+            slots=self.spec.worker.concurrency,
+        )
+        decision = decide(self.spec.policy, signals, self._state, seen.as_of)
+        if closing:
+            decision = Decision(0, 0, "the pool is closing: running jobs end, none is started", "tick_noop")
+        else:
+            self._state = decision.state
+            self._apply(decision)
+        event = self._filter.event(name, signals, decision)
+        return PoolView(self.spec, signals, decision, seen.delayed, seen.finished, event)
+
+    def _apply(self, decision: Decision) -> None:
+        for name in (*decision.cancel, *decision.victims):
+            self.processes.drain(name)
+        for _ in range(decision.start):
+            self.processes.start()
+
+    def _note_ready(self, records: dict[int, WorkerRecord]) -> None:
+        for process in self.processes.workers.values():
+            record = records.get(process.pid)
+            if process.name not in self._was_ready and record is not None and is_ready(record):
+                self._was_ready.add(process.name)
+                self._starts.worked(max(0.0, self._plane.now() - process.started_at))
+
+    def _account(self, ended: Sequence[Ended], records: dict[int, WorkerRecord]) -> None:
+        """Learn from workers that have ended, and remove the records of those that could not do it themselves."""
+        for end in ended:
+            record = records.get(end.pid)
+            if record is not None:
+                self._plane.remove_worker(record.id)
+            ready = end.name in self._was_ready or is_ready(record)
+            self._was_ready.discard(end.name)
+            if not end.expected and not ready:
+                why = last_lines(end.log, 1) or f"exit status {end.status}"
+                self._starts.failed(self._plane.now(), f"{why} (log: {end.log})")
