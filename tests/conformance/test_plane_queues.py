@@ -45,7 +45,7 @@ def test_the_list_has_declared_queues_and_those_with_rows(plane, submit, run_one
 
 
 def test_a_queue_nobody_knows_has_no_lifecycle(plane):
-    with pytest.raises(DispatchError, match="no queue 'nope'.*lakeshore queues add nope"):
+    with pytest.raises(DispatchError, match=r"no queue 'nope'.*lakeshore queues add nope"):
         plane.set_queue_state("nope", "paused")
     plane.declare_queue(QueueRecord("yes"))
     with pytest.raises(ConfigError, match="active, draining, paused, archived"):
