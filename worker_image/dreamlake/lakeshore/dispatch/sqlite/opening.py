@@ -22,16 +22,23 @@ def connect(path: str, *, durable: bool) -> sqlite3.Connection:
     """Open the file, making it for this user alone where it was missing. Raises ``ConfigError``."""
     if path != IN_MEMORY:
         _check_file(path)
+    conn = None
     try:
         conn = _raw_connection(path)
+        _configure(conn, durable=durable)
     except sqlite3.Error as exc:
+        if conn is not None:
+            conn.close()
         raise faults.open_error(exc, path) from exc
+    return conn
+
+
+def _configure(conn: sqlite3.Connection, *, durable: bool) -> None:
     # NORMAL: after a power failure the last moments may be missing, the file is whole. FULL: nothing is missing.
     conn.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
     conn.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
     conn.execute("PRAGMA temp_store = MEMORY")
     conn.execute("PRAGMA secure_delete = OFF")
-    return conn
 
 
 def _raw_connection(path: str) -> sqlite3.Connection:
@@ -42,13 +49,16 @@ def _raw_connection(path: str) -> sqlite3.Connection:
 
 
 def _check_file(path: str) -> None:
-    file = Path(path)
-    if not path or file.is_dir():
-        raise ConfigError(f"{path or 'an empty path'} is not a file: name one, for example dispatch.sqlite")
-    if not file.parent.is_dir():
-        raise ConfigError(f"there is no folder {file.parent} for {file.name}: make it first")
+    if not path:
+        raise ConfigError("an empty path names no file: give one, for example dispatch.sqlite")
     try:
+        # What is in a plane may be run by its workers: nobody else may write to it.
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+    except IsADirectoryError as exc:
+        raise ConfigError(f"{path} is a folder, not a file: name a file in it") from exc
+    except (FileNotFoundError, NotADirectoryError) as exc:
+        file = Path(path)
+        raise ConfigError(f"there is no folder {file.parent} for {file.name}: make it first") from exc
     except OSError as exc:
         raise ConfigError(
             f"{path} cannot be opened for writing ({exc.strerror}): "
