@@ -1,0 +1,1 @@
+"""Functions that run elsewhere: udf, thunk, map, and the one place where bodies run."""
