@@ -59,7 +59,7 @@ class ConfigError(LakeshoreError):
 
 @dataclass(frozen=True, slots=True)
 class ErrorInfo:
-    """What a failed invocation left behind: seed 002's ``{type, message, traceback}``."""
+    """What a failed invocation left behind: the wire's ``{type, message, traceback}``."""
 
     type: str
     message: str
