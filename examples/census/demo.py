@@ -52,7 +52,11 @@ def main() -> int:
 def standard_library(most: int) -> list[str]:
     """List the source files of the standard library, packages installed into it left out."""
     root = Path(sysconfig.get_paths()["stdlib"])
-    found = (path for path in root.rglob("*.py") if "site-packages" not in path.parts and "dist-packages" not in path.parts)
+    found = (
+        path
+        for path in root.rglob("*.py")
+        if "site-packages" not in path.parts and "dist-packages" not in path.parts
+    )
     return sorted(str(path) for path in found)[:most]
 
 
@@ -91,7 +95,9 @@ def watch_stream(paths: list[str], facts: Facts) -> None:
     for value in dls.SyncQueue("census").stream(inv, timeout=WAIT_S):
         facts.streamed += 1
         name = Path(value["path"]).name
-        console.print(f"   after {time.monotonic() - began:5.2f} s  {value['lines']:4d} lines  {value['name']} ({name})")
+        console.print(
+            f"   after {time.monotonic() - began:5.2f} s  {value['lines']:4d} lines  {value['name']} ({name})"
+        )
 
 
 def lose_a_worker(paths: list[str], pool: PoolThread, facts: Facts) -> None:
@@ -108,10 +114,9 @@ def lose_a_worker(paths: list[str], pool: PoolThread, facts: Facts) -> None:
     facts.attempts = result["attempt"]
     facts.recovered_s = time.monotonic() - killed
     row = queue.dispatch.get(inv) or {}
-    console.print(
-        f"   attempt {result['attempt']} finished {facts.recovered_s:.1f} s later on {row.get('worker') or 'another worker'}: "
-        f"{result['lines']} lines in {result['files']} files"
-    )
+    where = row.get("worker") or "another worker"
+    console.print(f"   attempt {result['attempt']} finished {facts.recovered_s:.1f} s later on {where}")
+    console.print(f"   its result: {result['lines']:,} lines in {result['files']} files")
 
 
 def wait_for_zero(pool: PoolThread, facts: Facts) -> None:

@@ -40,7 +40,11 @@ class Facts:
     def ok(self) -> bool:
         """Whether the demo showed what it set out to show."""
         return (
-            self.streamed > 0 and self.attempts >= 2 and self.back_to_zero and self.most_workers > 1 and self.lines_read > 0
+            self.streamed > 0
+            and self.attempts >= 2
+            and self.back_to_zero
+            and self.most_workers > 1
+            and self.lines_read > 0
         )
 
     def add(self, row: dict[str, Any]) -> None:
@@ -67,22 +71,29 @@ class Facts:
             ("longest function", f"{self.longest.get('name')}, {self.longest.get('lines')} lines"),
             ("census", f"{self.census_s:.1f} s, {self.files / max(self.census_s, 1e-9):,.0f} files/s"),
             ("values streamed", str(self.streamed)),
-            ("job whose worker was killed", f"finished as attempt {self.attempts}, {self.recovered_s:.1f} s after the kill"),
+            ("job whose worker was killed", f"attempt {self.attempts} ended {self.recovered_s:.1f} s after"),
             ("workers", f"0 -> {self.most_workers} -> {0 if self.back_to_zero else 'not 0'}"),
         ]
 
 
 def write_report(path: Path, facts: Facts) -> None:
     """Write the page: one file, nothing loaded from elsewhere."""
-    rows = "".join(f"<tr><th>{html.escape(name)}</th><td>{html.escape(value)}</td></tr>" for name, value in facts.lines())
-    events = html.escape("\n".join(facts.events))
-    biggest = "".join(
-        f"<tr><td>{lines:,}</td><td><code>{html.escape(Path(name).name)}</code></td></tr>" for lines, name in facts.biggest
-    )
     page = _PAGE.format(
-        chart=chart_svg(facts.samples, title="Queue depth and workers"), rows=rows, events=events, biggest=biggest
+        chart=chart_svg(facts.samples, title="Queue depth and workers"),
+        rows="".join(
+            f"<tr><th>{_text(name)}</th><td>{_text(value)}</td></tr>" for name, value in facts.lines()
+        ),
+        events=_text("\n".join(facts.events)),
+        biggest="".join(
+            f"<tr><td>{lines:,}</td><td><code>{_text(Path(name).name)}</code></td></tr>"
+            for lines, name in facts.biggest
+        ),
     )
     path.write_text(page, encoding="utf-8")
+
+
+def _text(text: str) -> str:
+    return html.escape(text)
 
 
 _PAGE = """<!doctype html>
@@ -98,8 +109,8 @@ pre {{ overflow-x: auto; font-size: 13px; }}
 svg {{ max-width: 100%; height: auto; }}
 </style>
 <h1>A census of the standard library</h1>
-<p>Every source file was parsed by a job on the queue <code>census</code>, on workers that came with the work and went when
-there was none.</p>
+<p>Every source file was parsed by a job on the queue <code>census</code>, on workers that came with the work
+and went when there was none.</p>
 {chart}
 <table>{rows}</table>
 <h2>What the pool decided, and why</h2>
