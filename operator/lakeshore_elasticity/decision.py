@@ -12,9 +12,11 @@ Kind: TypeAlias = Literal["scale_up", "scale_down", "tick_noop"]
 class State:
     """What the next decision needs of the last one.
 
-    It holds no more than what can be observed again: without it (``None``, after a restart) ``bursting`` is
-    read off the workers that are there, and the damping times start anew, which delays a scale-down by those
-    times and changes nothing else. ``surplus_since``: since when there have been more workers than wanted.
+    It holds no more than what can be observed again: without it (``None``, after a restart) ``surplus_since``
+    starts anew, which delays a cancellation by at most the damping time and changes nothing else.
+
+    ``bursting``: whether the pool bursts, to be shown; it is read anew off the workers each time.
+    ``surplus_since``: since when there have been more workers than wanted.
     """
 
     bursting: bool = False
@@ -26,9 +28,10 @@ class Decision:
     """What to do now.
 
     ``desired``: workers that shall exist once it is done, those that are going not counted. ``wanted``: workers
-    that the work asks for; while more are idle, not long enough to go, it is less. ``start``: workers to order. ``cancel``: ids of workers that have not started, to be taken back. ``victims``: ids of idle workers
-    to drain. ``reason``: in words. ``unmet``: workers that the demand would take beyond what is allowed.
-    ``next_check_s``: seconds after which the answer may change even if nothing is heard.
+    that the policy asks for, within its bounds; while more exist that are busy or not idle for long enough to go,
+    it is less. ``start``: workers to order. ``cancel``: ids of workers that have not started, to be taken back.
+    ``victims``: ids of idle workers to drain. ``reason``: in words. ``unmet``: workers that the demand would take
+    beyond what is allowed. ``next_check_s``: seconds after which the answer may change even if nothing is heard.
     """
 
     desired: int

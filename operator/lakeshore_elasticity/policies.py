@@ -10,6 +10,8 @@ from typing import Any, TypeAlias
 
 MOST_WORKERS = 1000
 """What ``fully_elastic`` is capped at unless it says otherwise."""
+HIGHEST_COUNT = 100_000
+"""No count of workers or jobs in a policy is higher: beyond it is a slip of the hand."""
 KINDS = ("fixed", "fully_elastic", "pool_with_threshold", "max_count")
 
 
@@ -19,7 +21,10 @@ class PolicyError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class ScaleUp:
-    """``max_step``: workers ordered at once (None: no limit). ``economy``: see ``wanted``; 0 switches it off."""
+    """``max_step``: workers ordered at once (None: no limit).
+
+    ``economy``: from 0 (off) to 1, the part of a start delay within which a new worker must pay for itself.
+    """
 
     max_step: int | None = None
     economy: float = 0.0
@@ -41,8 +46,10 @@ class ScaleDown:
 
 @dataclass(frozen=True, slots=True)
 class Common:
-    """What every policy has. ``match``: tags that a worker must carry. ``stale_after_s``: age of a snapshot
-    from which it may only scale up."""
+    """What every policy has.
+
+    ``match``: tags that a worker must carry. ``stale_after_s``: age of a snapshot from which it may only scale up.
+    """
 
     scale_up: ScaleUp = ScaleUp()
     scale_down: ScaleDown = ScaleDown()
@@ -152,8 +159,11 @@ def _common(raw: Mapping[str, Any]) -> Common:
     match = raw.get("match") or ()
     if not isinstance(match, list | tuple) or not all(isinstance(tag, str) and tag for tag in match):
         raise PolicyError(f"match: {match!r} is not a list of tags")
+    economy = _number(up, "economy", 0.0, "scaleUp.")
+    if economy > 1:
+        raise PolicyError(f"scaleUp.economy: {economy:g} is not from 0 to 1")
     return Common(
-        ScaleUp(step, _number(up, "economy", 0.0, "scaleUp.")),
+        ScaleUp(step, economy),
         ScaleDown(
             _seconds(down, "cancelPendingAfterSeconds", 10.0, "scaleDown."),
             _seconds(down, "stabilizationSeconds", 0.0, "scaleDown."),
@@ -193,8 +203,8 @@ def _count(raw: Mapping[str, Any], name: str, default: int | None, *, low: int =
     value = raw.get(name, default)
     if value is None:
         raise PolicyError(f"{path}{name}: is needed for this kind")
-    if isinstance(value, bool) or not isinstance(value, int) or value < low:
-        raise PolicyError(f"{path}{name}: {value!r} is not a whole number from {low}")
+    if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= HIGHEST_COUNT:
+        raise PolicyError(f"{path}{name}: {value!r} is not a whole number from {low} to {HIGHEST_COUNT}")
     return value
 
 

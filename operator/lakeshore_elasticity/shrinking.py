@@ -6,7 +6,11 @@ import math
 from dataclasses import dataclass
 
 from lakeshore_elasticity.policies import Fixed, Policy
-from lakeshore_elasticity.signals import NOT_READY, Signals, Worker
+from lakeshore_elasticity.signals import NOT_READY, Headcount, Signals, Worker
+from lakeshore_elasticity.wanting import ceiling
+
+STEP_S = 1.0
+"""How long a step of ``maxFractionPerStep`` lasts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,40 +22,66 @@ class Shrink:
     next_s: float = math.inf
 
 
-def shrink(policy: Policy, signals: Signals, surplus: int, surplus_since: float, now: float) -> Shrink:
-    """Choose up to ``surplus`` workers to go, those that have not started first."""
-    down = policy.common.scale_down
-    no_work_comes = signals.lifecycle in {"paused", "archived"}
-    waits = [math.inf]
-
-    cancel: list[str] = []
-    cancel_at = surplus_since + (0.0 if no_work_comes else down.cancel_pending_after_s)
-    not_ready = [worker for worker in signals.workers if worker.phase in NOT_READY]
-    if not_ready and now >= cancel_at:
-        cancel = [worker.id for worker in sorted(not_ready, key=_first_to_go)[:surplus]]
-    elif not_ready:
-        waits.append(cancel_at - now)
-
+def shrink(
+    policy: Policy, signals: Signals, heads: Headcount, *, surplus: int, since: float, now: float
+) -> Shrink:
+    """Choose up to ``surplus`` workers to go, those that have not started first. ``since``: of the surplus."""
+    cancel, cancel_wait = _cancelled(policy, signals, surplus, since - now)
     left = surplus - len(cancel)
-    idle_s = 0.0 if no_work_comes or isinstance(policy, Fixed) else policy.idle_timeout_s
-    idle = [worker for worker in signals.workers if worker.phase == "ready_idle"]
-    ripe = [worker for worker in idle if now - worker.since >= idle_s]
-    waits += [worker.since + idle_s - now for worker in idle if now - worker.since < idle_s]
-    settled_at = surplus_since + (0.0 if no_work_comes else down.stabilization_s)
-    if ripe and now < settled_at:
-        waits.append(settled_at - now)
-        ripe = []
-    at_once = _at_once(signals, down.max_fraction_per_step)
-    victims = [worker.id for worker in sorted(ripe, key=_first_to_go)[: min(left, at_once)]]
-    if left > len(victims) and len(ripe) > len(victims):
-        waits.append(1.0)
-    return Shrink(tuple(cancel), tuple(victims), min(waits) if surplus > 0 else math.inf)
+    over = heads.there - len(cancel) - ceiling(policy)
+    victims, idle_wait = _drained(policy, signals, heads, left=left, over=over, since=since, now=now)
+    return Shrink(cancel, victims, min(cancel_wait, idle_wait))
 
 
-def _at_once(signals: Signals, fraction: float) -> int:
-    """How many ready workers may go in one step. Caution is for work that may come back; without any, all may."""
-    ready = sum(worker.phase in {"ready_idle", "ready_busy"} for worker in signals.workers)
-    return ready if signals.demand == 0 else max(1, math.floor(ready * fraction))
+def _no_work_comes(signals: Signals) -> bool:
+    """Say whether the queue's state keeps work away, so that there is nothing to wait for."""
+    if signals.lifecycle == "draining":
+        return signals.queued == 0
+    return signals.lifecycle != "active"
+
+
+def _cancelled(policy: Policy, signals: Signals, surplus: int, since: float) -> tuple[tuple[str, ...], float]:
+    not_ready = [worker for worker in signals.workers if worker.phase in NOT_READY]
+    wait = 0.0 if _no_work_comes(signals) else since + policy.common.scale_down.cancel_pending_after_s
+    if not not_ready:
+        return (), math.inf
+    if wait > 0:
+        return (), wait
+    return tuple(worker.id for worker in sorted(not_ready, key=_first_to_go)[:surplus]), math.inf
+
+
+def _drained(
+    policy: Policy, signals: Signals, heads: Headcount, *, left: int, over: int, since: float, now: float
+) -> tuple[tuple[str, ...], float]:
+    """Choose idle ones. Those over the ceiling (``over``), and all when no work comes, need not be idle for long."""
+    if left <= 0 or not heads.idle:
+        return (), math.inf
+    hurry = _no_work_comes(signals)
+    idle_s = 0.0 if hurry or isinstance(policy, Fixed) else policy.idle_timeout_s
+    idle = sorted((worker for worker in signals.workers if worker.phase == "ready_idle"), key=_first_to_go)
+    waits = [worker.since + idle_s - now for worker in idle if now - worker.since < idle_s]
+    settles_in = 0.0 if hurry else since + policy.common.scale_down.stabilization_s - now
+    if settles_in > 0 and over <= 0:
+        return (), max(settles_in, min(waits, default=0.0) if len(waits) == len(idle) else 0.0)
+    chosen = [worker for worker in idle if now - worker.since >= idle_s][:left]
+    if len(chosen) < min(over, left):
+        early = [worker for worker in idle if now - worker.since < idle_s]
+        chosen += early[: min(over, left) - len(chosen)]
+    going = chosen if hurry else chosen[: _at_once(policy, signals, heads, now)]
+    next_s = STEP_S if len(going) < len(chosen) else min(waits, default=math.inf)
+    return tuple(worker.id for worker in going), next_s
+
+
+def _at_once(policy: Policy, signals: Signals, heads: Headcount, now: float) -> int:
+    """Say how many ready workers may go in this step, less those that went a moment ago.
+
+    The caution is for work that may come back; without any, all may go.
+    """
+    if signals.demand == 0:
+        return heads.ready
+    going = sum(worker.phase == "draining" and now - worker.since < STEP_S for worker in signals.workers)
+    share = policy.common.scale_down.max_fraction_per_step * (heads.ready + going)
+    return max(0, max(1, math.floor(share)) - going)
 
 
 def _first_to_go(worker: Worker) -> tuple[bool, bool, float, str]:

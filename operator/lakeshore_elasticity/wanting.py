@@ -1,93 +1,115 @@
-"""How many workers a policy wants for the work there is, workers that exist left aside."""
+"""How many workers a policy wants for the work there is."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
 
-from lakeshore_elasticity.decision import State
-from lakeshore_elasticity.policies import Fixed, FullyElastic, Policy, PoolWithThreshold
-from lakeshore_elasticity.signals import Signals
+from lakeshore_elasticity.policies import Fixed, FullyElastic, MaxCount, Policy, PoolWithThreshold
+from lakeshore_elasticity.signals import Headcount, Signals
 
 
 @dataclass(frozen=True, slots=True)
 class Want:
-    """``count``: workers wanted, within the policy's bounds. ``raw``: the same without its ceiling. ``why``: words."""
+    """``count``: workers wanted, within the policy's bounds. ``raw``: the same without its ceiling. ``why``: words.
+
+    ``next_s``: seconds until the same demand asks for more, infinity for never.
+    """
 
     count: int
     raw: int
     why: str
     bursting: bool = False
+    next_s: float = math.inf
 
 
-def wanted(policy: Policy, signals: Signals, state: State | None) -> Want:
+def wanted(policy: Policy, signals: Signals, heads: Headcount) -> Want:
     """Give what the policy wants for the snapshot's demand."""
     if signals.lifecycle in {"paused", "archived"}:
         return Want(0, 0, f"the queue is {signals.lifecycle}")
     if signals.lifecycle == "draining":
-        running = _workers_for(signals.leased, signals.slots)
+        # Running work has its workers already, so a draining queue keeps some and starts none.
+        running = min(heads.there, _workers_for(signals.leased - heads.leased_by_going, signals.slots))
         return Want(running, running, f"the queue is draining: {signals.leased} leased")
     if isinstance(policy, Fixed):
         return Want(policy.replicas, policy.replicas, f"fixed at {policy.replicas}")
     if isinstance(policy, PoolWithThreshold):
-        return _pool(policy, signals, state)
-    most = policy.cap if isinstance(policy, FullyElastic) else policy.max
-    raw, thrift = _elastic(policy, signals)
+        return _pool(policy, signals, heads)
+    raw, thrift = _elastic(policy, signals, heads)
     why = f"{_load(signals)}; {_workers(raw)} wanted at {_slots(signals.slots)} each{thrift}"
-    return Want(min(raw, most), raw, why + (f"; held at {most}" if raw > most else ""))
+    return _capped(policy, raw, why)
 
 
 def ceiling(policy: Policy) -> int:
-    """Workers that may exist at most, those that are going included."""
+    """Give the most workers that a policy ever wants."""
     if isinstance(policy, Fixed):
         return policy.replicas
     return policy.cap if isinstance(policy, FullyElastic) else policy.max
 
 
-def _pool(policy: PoolWithThreshold, signals: Signals, state: State | None) -> Want:
-    bursting = _is_bursting(policy, signals, state)
-    if not bursting:
-        why = f"{_load(signals)}; {policy.warm} warm, a burst begins above {policy.backlog} queued"
+def room(policy: Policy, heads: Headcount) -> int:
+    """Give how many workers may be added under the ceiling.
+
+    Under ``max`` those that are going take up room until they are gone. ``replicas`` and ``cap`` leave them out: a
+    worker that ends its last long job must not hold up its successor.
+    """
+    taken = heads.there + (heads.going if isinstance(policy, MaxCount | PoolWithThreshold) else 0)
+    return max(0, ceiling(policy) - taken)
+
+
+def _capped(policy: Policy, raw: int, why: str, *, bursting: bool = False) -> Want:
+    most = ceiling(policy)
+    word = "cap" if isinstance(policy, FullyElastic) else "max"
+    return Want(min(raw, most), raw, f"{why}; {word} {most}" if raw > most else why, bursting)
+
+
+def _pool(policy: PoolWithThreshold, signals: Signals, heads: Headcount) -> Want:
+    if _is_bursting(policy, signals, heads):
+        raw, thrift = _elastic(policy, signals, heads)
+        raw = max(raw, policy.warm)
+        why = f"{_load(signals)}; bursting to {_workers(raw)} at {_slots(signals.slots)} each{thrift}"
+        return _capped(policy, raw, why, bursting=True)
+    why = f"{_load(signals)}; {policy.warm} warm, a burst begins above {policy.backlog} queued"
+    limit = policy.age_limit_s
+    if limit is None:
         return Want(policy.warm, policy.warm, why)
-    raw, thrift = _elastic(policy, signals)
-    raw = max(raw, policy.warm)
-    why = f"{_load(signals)}; bursting to {_workers(raw)} at {_slots(signals.slots)} each{thrift}"
-    held = f"; held at {policy.max}" if raw > policy.max else ""
-    return Want(min(raw, policy.max), raw, why + held, bursting=True)
+    next_s = limit - signals.oldest_age_s if signals.queued else math.inf
+    return Want(policy.warm, policy.warm, f"{why} or {limit:g} s of waiting", next_s=next_s)
 
 
-def _is_bursting(policy: PoolWithThreshold, signals: Signals, state: State | None) -> bool:
+def _is_bursting(policy: PoolWithThreshold, signals: Signals, heads: Headcount) -> bool:
+    """Say whether the pool bursts. That it does already is seen by its workers: there are more than are warm."""
     if signals.queued > policy.backlog:
         return True
     if signals.queued and policy.age_limit_s is not None and signals.oldest_age_s > policy.age_limit_s:
         return True
-    if state is None:
-        there = sum(worker.phase != "draining" for worker in signals.workers)
-        going_on = there > policy.warm
-    else:
-        going_on = state.bursting
-    return going_on and signals.queued > policy.backlog / 2
+    return heads.there > policy.warm and signals.queued > policy.backlog / 2
 
 
-def _elastic(policy: Policy, signals: Signals) -> tuple[int, str]:
+def _elastic(policy: Policy, signals: Signals, heads: Headcount) -> tuple[int, str]:
     """Give one slot per job, or fewer where ``economy`` says that a new worker would come too late.
 
-    With economy a, duration d, slots s and start delay t, work for more than ``demand * d / (s * a * t)``
-    workers is done before a new one is there to help.
+    With economy a, duration d, slots s and start delay t, work for more than ``demand * d / (s * a * t)`` workers is
+    done before a new one is there to help. Jobs that come at rate r keep ``r * d / s`` workers busy (Little's law,
+    L = lambda W), so it never goes below that.
     """
-    full = _workers_for(signals.demand, signals.slots)
+    demand = signals.queued + max(0, signals.leased - heads.leased_by_going)
+    full = _workers_for(demand, signals.slots)
     economy = policy.common.scale_up.economy
     duration, delay = signals.mean_duration_s, signals.start_delay_s
     if economy <= 0 or not duration or not delay or full == 0:
         return full, ""
-    thrifty = max(1, math.ceil(signals.demand * duration / (signals.slots * economy * delay)))
+    slots = max(1, signals.slots)
+    in_time = demand * duration / (slots * economy * delay)
+    steady = signals.arrivals_per_s * duration / slots
+    thrifty = max(1.0, in_time, steady)
     if thrifty >= full:
         return full, ""
-    return thrifty, f" (economy: jobs take {duration:.3g} s, a start {delay:.3g} s)"
+    return math.ceil(thrifty), f" (economy: a job takes {duration:.3g} s, a start {delay:.3g} s)"
 
 
 def _workers_for(jobs: int, slots: int) -> int:
-    return -(-jobs // max(1, slots))
+    return -(-max(0, jobs) // max(1, slots))
 
 
 def _load(signals: Signals) -> str:
