@@ -1,0 +1,1 @@
+"""Lakeshore's benchmarks: what is measured, how, and the report that ``scripts/bench`` writes."""

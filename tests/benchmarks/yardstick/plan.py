@@ -1,0 +1,157 @@
+"""What one run does, in which order and how much of it."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from yardstick import claiming, footprint, streaming, throughput
+from yardstick.figures import Spread, shown
+from yardstick.installing import Installed, find_redis, install_peers
+from yardstick.peers import PEERS, Peer, measure_peer, reason, redis_server
+from yardstick.results import Results
+from yardstick.verdicts import PeerFigures
+
+PARTS = ("map", "idle", "memory", "import", "claim", "stream")
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How much is measured. ``peer_jobs`` and ``calls`` hold for Lakeshore's one-by-one figures too."""
+
+    rounds: int = 3
+    jobs: int = 10_000
+    peer_jobs: int = 2000
+    calls: int = 300
+    idle_s: float = 20.0
+    few: int = 1000
+    many: int = 1_000_000
+    claims: int = 300
+    frames: int = 100_000
+    import_repeats: int = 15
+
+    def settings(self) -> dict[str, int | float]:
+        """Give all numbers by name."""
+        return asdict(self)
+
+
+WHOLE = Plan()
+QUICK = Plan(
+    rounds=1,
+    jobs=2000,
+    peer_jobs=300,
+    calls=50,
+    idle_s=5.0,
+    many=50_000,
+    claims=100,
+    frames=20_000,
+    import_repeats=5,
+)
+
+Say = Callable[[str], None]
+
+
+def run(plan: Plan, parts: Sequence[str], results: Results, say: Say, *, peers: bool) -> None:
+    """Fill ``results``. A part that fails is noted there, and the others go on."""
+    steps: dict[str, Callable[[], None]] = {
+        "import": lambda: results.import_ms.extend(footprint.import_ms(plan.import_repeats)),
+        "memory": lambda: _memory(plan, results),
+        "idle": lambda: _idle(plan, results),
+        "stream": lambda: _stream(plan, results),
+        "claim": lambda: _claim(plan, results),
+        "map": lambda: _rounds(plan, results, say, peers=peers),
+    }
+    for part, step in steps.items():
+        if part not in parts:
+            continue
+        say(f"measuring: {part}")
+        try:
+            step()
+        except Exception as exc:  # the report tells it
+            results.failed[part] = reason(f"{type(exc).__name__}: {exc}")
+            say(f"{part} failed: {results.failed[part]}")
+
+
+def _idle(plan: Plan, results: Results) -> None:
+    results.idle_percent.append(footprint.idle_percent(plan.idle_s))
+
+
+def _memory(plan: Plan, results: Results) -> None:
+    for _ in range(plan.rounds):
+        parent, slots = footprint.worker_mib(1000)
+        results.parent_mib.append(parent)
+        results.slot_mib.extend(slots)
+
+
+def _stream(plan: Plan, results: Results) -> None:
+    results.stream = streaming.stream_figures(frames=plan.frames, repeats=max(plan.rounds, 3), firsts=50)
+
+
+def _claim(plan: Plan, results: Results) -> None:
+    results.claims = claiming.claim_times(plan.few, plan.many, repeats=plan.rounds + 2, claims=plan.claims)
+
+
+def _rounds(plan: Plan, results: Results, say: Say, *, peers: bool) -> None:
+    """Measure in turn, round by round: ours, every peer, ours again."""
+    results.peers = [PeerFigures(peer.name) for peer in PEERS] if peers else []
+    with contextlib.ExitStack() as stack:
+        installed, port = _prepare(results, say, stack) if peers else (None, None)
+        for number in range(1, plan.rounds + 1):
+            _ours(plan, results, say, f"round {number} of {plan.rounds}")
+            for place, peer in enumerate(PEERS if installed else ()):
+                if results.peers[place].absent or installed is None:
+                    continue
+                found = measure_peer(
+                    peer,
+                    results.peers[place],
+                    python=installed.python,
+                    redis_port=port,
+                    jobs=plan.peer_jobs,
+                    calls=plan.calls,
+                )
+                results.peers[place] = found
+                say(f"round {number} of {plan.rounds}: {peer.name}: {_said(found)}")
+            _ours(plan, results, say, f"round {number} of {plan.rounds}, after the peers")
+
+
+def _prepare(results: Results, say: Say, stack: contextlib.ExitStack) -> tuple[Installed | None, int | None]:
+    try:
+        installed = install_peers(say)
+    except (OSError, RuntimeError) as exc:
+        results.peers = [PeerFigures(peer.name, absent=reason(str(exc))) for peer in PEERS]
+        return None, None
+    for place, peer in enumerate(PEERS):
+        if why := _missing(peer, installed):
+            results.peers[place] = PeerFigures(peer.name, absent=reason(why))
+    return installed, _redis(say, stack)
+
+
+def _redis(say: Say, stack: contextlib.ExitStack) -> int | None:
+    program = find_redis(say)
+    if program is None:
+        return None
+    try:
+        return stack.enter_context(redis_server(program))
+    except (OSError, TimeoutError) as exc:
+        say(f"{Path(program).name} did not start: {exc}")
+        return None
+
+
+def _missing(peer: Peer, installed: Installed) -> str:
+    return "; ".join(installed.missing[each] for each in peer.distributions if each in installed.missing)
+
+
+def _ours(plan: Plan, results: Results, say: Say, when: str) -> None:
+    throughput.measure_round(results.own, jobs=plan.jobs, loop_jobs=plan.peer_jobs, calls=plan.calls)
+    throughput.measure_round(
+        results.in_process, "--in-process", jobs=plan.jobs, loop_jobs=0, calls=plan.calls
+    )
+    say(f"{when}: Lakeshore: {results.own.map_per_s[-1]:,.0f} jobs/s, p50 {results.own.p50_ms[-1]:.2f} ms")
+
+
+def _said(peer: PeerFigures) -> str:
+    if peer.absent:
+        return peer.absent
+    return f"{shown(Spread.of(peer.loop_per_s[-1:]))} jobs/s, p50 {peer.p50_ms[-1]:.2f} ms"
