@@ -1,0 +1,149 @@
+"""The simulation itself: jobs arrive, workers become ready, jobs end, the scaler looks. One heap, no clock."""
+
+from __future__ import annotations
+
+import heapq
+import math
+
+from lakeshore_elasticity.simulator.fleet import Fleet, SimWorker
+from lakeshore_elasticity.simulator.results import Run, Sample, Sampler, percentile
+from lakeshore_elasticity.simulator.scalers import Load, Scaler
+from lakeshore_elasticity.simulator.start_delays import StartDelay
+from lakeshore_elasticity.simulator.traces import Trace
+
+READY, DONE = 0, 1
+DURATION_WEIGHT = 0.1
+DELAY_WEIGHT = 0.3
+"""Weights of the newest value in the moving means, as production measures them."""
+GIVE_UP_S = 7200.0
+"""Simulated seconds without a job starting or ending after which what waits counts as unfinished."""
+
+
+class Simulation:
+    """One scaler on one trace. ``tick_s``: the least time between two looks of the scaler."""
+
+    def __init__(
+        self, scaler: Scaler, trace: Trace, *, slots: int, delay: StartDelay, seed: int, tick_s: float
+    ) -> None:
+        self._scaler = scaler
+        self._trace = trace
+        self._fleet = Fleet(slots, seed)
+        self._draw_delay = delay.sampler(seed)
+        self._tick_s = tick_s
+        self._heap: list[tuple[float, int, int, SimWorker, float]] = []
+        self._events = 0
+        self._arrived = 0
+        self._begun = 0
+        self._leased = 0
+        self._load = Load()
+        self._waits: list[float] = []
+        self._actions = 0
+        self._moved_at = 0.0
+        self._sampler = Sampler()
+
+    def run(self) -> Run:
+        """Play the trace to its end, and on until the fleet is at its floor."""
+        now = looked = 0.0
+        look_at = 0.0
+        while not self._over(now):
+            now = min(self._next_event_at(), look_at)
+            if self._happens(now) and self._scaler.wakes_on_change:
+                look_at = min(look_at, max(now, looked + self._tick_s))
+            if look_at <= now:
+                looked = now
+                look_at = now + max(self._look(now), self._tick_s)
+        self._fleet.close(now)
+        return self._result(now)
+
+    def _over(self, now: float) -> bool:
+        if self._arrived < len(self._trace.arrivals):
+            return False
+        if self._begun == self._arrived and not self._leased and len(self._fleet.alive) <= self._scaler.floor:
+            return True
+        return now - self._moved_at > GIVE_UP_S and not self._leased
+
+    def _next_event_at(self) -> float:
+        arrivals = self._trace.arrivals
+        arrival = arrivals[self._arrived] if self._arrived < len(arrivals) else math.inf
+        return min(arrival, self._heap[0][0]) if self._heap else arrival
+
+    def _happens(self, now: float) -> bool:
+        """Let everything happen that is due, and give the free slots to what waits; say whether there was any."""
+        arrivals, heap = self._trace.arrivals, self._heap
+        count, before = len(arrivals), self._events
+        start = self._arrived
+        while self._arrived < count and arrivals[self._arrived] <= now:
+            self._arrived += 1
+            self._moved_at = now
+        while heap and heap[0][0] <= now:
+            _, _, kind, worker, seconds = heapq.heappop(heap)
+            self._events += 1
+            if kind == DONE:
+                self._done(worker, seconds, now)
+            elif worker.phase == "starting":
+                self._ready(worker, seconds, now)
+        if self._arrived == start and self._events == before:
+            return False
+        self._claim(now)
+        return True
+
+    def _done(self, worker: SimWorker, seconds: float, now: float) -> None:
+        self._leased -= 1
+        self._moved_at = now
+        self._fleet.release(worker, now)
+        load = self._load
+        mean = load.mean_duration_s
+        load.mean_duration_s = seconds if mean is None else mean + DURATION_WEIGHT * (seconds - mean)
+
+    def _ready(self, worker: SimWorker, seconds: float, now: float) -> None:
+        self._fleet.ready(worker, now)
+        load = self._load
+        mean = load.start_delay_s
+        load.start_delay_s = seconds if mean is None else mean + DELAY_WEIGHT * (seconds - mean)
+
+    def _claim(self, now: float) -> None:
+        trace, fleet, heap = self._trace, self._fleet, self._heap
+        while self._begun < self._arrived and fleet.free:
+            job = self._begun
+            self._begun = job + 1
+            self._leased += 1
+            self._moved_at = now
+            self._waits.append(now - trace.arrivals[job])
+            takes = trace.durations[job]
+            heapq.heappush(heap, (now + takes, job, DONE, fleet.claim(now), takes))
+
+    def _look(self, now: float) -> float:
+        """Let the scaler decide, and do what it says; give the seconds until it looks again."""
+        load, fleet = self._load, self._fleet
+        load.queued = self._arrived - self._begun
+        load.leased = self._leased
+        load.oldest_age_s = now - self._trace.arrivals[self._begun] if load.queued else 0.0
+        load.revision += 1
+        orders = self._scaler.orders(load, fleet, now)
+        for name in orders.remove:
+            fleet.remove(name, now)
+        for _ in range(orders.start):
+            takes = self._draw_delay()
+            worker = fleet.order(now)
+            heapq.heappush(self._heap, (now + takes, fleet.ordered, READY, worker, takes))
+        self._actions += bool(orders.start or orders.remove)
+        self._sampler.add(Sample(now, load.queued, load.leased, orders.wanted, len(fleet.alive)))
+        return orders.next_s
+
+    def _result(self, now: float) -> Run:
+        waits = sorted(self._waits)
+        return Run(
+            name=self._scaler.name,
+            jobs=len(self._trace),
+            unfinished=self._arrived - self._begun,
+            wait_p50_s=percentile(waits, 0.5),
+            wait_p95_s=percentile(waits, 0.95),
+            wait_p99_s=percentile(waits, 0.99),
+            wait_max_s=waits[-1] if waits else 0.0,
+            spent=self._fleet.spent,
+            scale_actions=self._actions,
+            orders=self._fleet.ordered,
+            most_workers=self._fleet.most,
+            end_s=now,
+            samples=self._sampler.samples(),
+        )

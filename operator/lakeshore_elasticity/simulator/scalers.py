@@ -1,0 +1,112 @@
+"""What scales a simulated fleet: the production policy, or a baseline, behind one interface."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Protocol
+
+from lakeshore_elasticity.deciding import decide
+from lakeshore_elasticity.decision import State
+from lakeshore_elasticity.policies import Fixed, FullyElastic, MaxCount, Policy, PoolWithThreshold
+from lakeshore_elasticity.signals import Signals
+from lakeshore_elasticity.simulator.fleet import Fleet
+
+
+@dataclass(slots=True)
+class Load:
+    """What a scaler may see of the work: what production measures, and no more."""
+
+    queued: int = 0
+    leased: int = 0
+    oldest_age_s: float = 0.0
+    mean_duration_s: float | None = None
+    start_delay_s: float | None = None
+    revision: int = 0
+
+    @property
+    def demand(self) -> int:
+        """Jobs that wait or run."""
+        return self.queued + self.leased
+
+
+@dataclass(frozen=True, slots=True)
+class Orders:
+    """What a scaler wants done now. ``next_s``: seconds until it looks again even if nothing happens."""
+
+    wanted: int
+    start: int = 0
+    remove: tuple[str, ...] = ()
+    next_s: float = math.inf
+
+
+class Scaler(Protocol):
+    """Looks at the fleet and gives orders."""
+
+    @property
+    def name(self) -> str:
+        """What results call it."""
+        ...
+
+    @property
+    def floor(self) -> int:
+        """Workers that stay when nothing is left to do."""
+        ...
+
+    @property
+    def wakes_on_change(self) -> bool:
+        """Whether it hears of changes at once, rather than looking by its clock alone."""
+        ...
+
+    def orders(self, load: Load, fleet: Fleet, now: float) -> Orders:
+        """Decide."""
+        ...
+
+
+class PolicyScaler:
+    """The policy as production runs it: the same ``decide``, told the same signals."""
+
+    wakes_on_change = True
+
+    def __init__(self, policy: Policy, name: str | None = None) -> None:
+        self._policy = policy
+        self._state: State | None = None
+        self.name = name if name is not None else policy_name(policy)
+        self.floor = policy.replicas if isinstance(policy, Fixed) else _warm(policy)
+
+    def orders(self, load: Load, fleet: Fleet, now: float) -> Orders:
+        """Take one decision."""
+        signals = Signals(
+            queued=load.queued,
+            leased=load.leased,
+            as_of=now,
+            workers=fleet.views(),
+            oldest_age_s=load.oldest_age_s,
+            slots=fleet.slots,
+            mean_duration_s=load.mean_duration_s,
+            start_delay_s=load.start_delay_s,
+            revision=load.revision,
+        )
+        decision = decide(self._policy, signals, self._state, now)
+        self._state = decision.state
+        removed = (*decision.cancel, *decision.victims)
+        return Orders(decision.wanted, decision.start, removed, decision.next_check_s)
+
+
+def _warm(policy: Policy) -> int:
+    return policy.warm if isinstance(policy, PoolWithThreshold) else 0
+
+
+def policy_name(policy: Policy) -> str:
+    """Name a policy by its kind, and by what sets it apart: ``max_count 8``, ``fully_elastic, economy 0.25``."""
+    match policy:
+        case Fixed():
+            name = f"fixed {policy.replicas}"
+        case FullyElastic():
+            name = "fully_elastic"
+        case PoolWithThreshold():
+            name = f"pool_with_threshold {policy.warm}-{policy.max}"
+        case MaxCount():
+            name = f"max_count {policy.max}"
+    economy = policy.common.scale_up.economy
+    return f"{name}, economy {economy:g}" if economy else name

@@ -1,0 +1,170 @@
+"""``lakeshore simulate``: try elasticity policies on a trace of jobs, before any worker is paid for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from dreamlake.lakeshore.cli.output import JsonFlag, duration, print_json, print_table
+from dreamlake.lakeshore.errors import ConfigError
+from lakeshore_elasticity import Policy, PolicyError, parse_policy
+
+if TYPE_CHECKING:
+    from lakeshore_elasticity.simulator import KedaHpa, Results, Trace
+
+EXAMPLES: dict[str, dict[str, Any]] = {
+    "fixed": {"replicas": 8},
+    "fully_elastic": {},
+    "pool_with_threshold": {"warm": 1, "threshold": 1, "max": 100},
+    "max_count": {"max": 8},
+}
+"""Fields that a kind needs when the command line gives its name alone."""
+
+
+def simulate(
+    queue: Annotated[
+        Path | None, typer.Option("--queue", "-q", help="queue.yaml whose policies are tried.")
+    ] = None,
+    policies: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--policy",
+            "-p",
+            metavar="KIND[,FIELD=VALUE...]",
+            help="A policy to try, such as max-count,max=20; may be repeated.",
+        ),
+    ] = None,
+    shape: Annotated[
+        str | None,
+        typer.Option("--shape", "-s", help="Jobs: steady, burst, diurnal, long-tail or batches."),
+    ] = None,
+    trace: Annotated[
+        Path | None, typer.Option("--trace", "-t", help="Jobs: a CSV of time,duration in seconds.")
+    ] = None,
+    start_delay: Annotated[
+        float,
+        typer.Option("--start-delay", min=0.0, help="Mean seconds from a worker's order until it takes jobs."),
+    ] = 90.0,
+    slots: Annotated[
+        int | None, typer.Option("--slots", min=1, help="Jobs that a worker runs at once.")
+    ] = None,
+    seed: Annotated[int, typer.Option("--seed", help="The same seed gives the same numbers.")] = 0,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="Write a page with charts here.")] = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """Replay jobs under elasticity policies and under KEDA+HPA: waiting, workers paid for, charts."""
+    from lakeshore_elasticity.simulator import LognormalDelay  # noqa: PLC0415 - needed by this command alone
+    from lakeshore_elasticity.simulator import simulate as replay  # noqa: PLC0415
+
+    contestants, file_slots = _contestants(queue, policies or [])
+    results = replay(
+        contestants,
+        _jobs(shape, trace, seed),
+        slots=slots or file_slots,
+        start_delay=LognormalDelay(start_delay),
+        seed=seed,
+    )
+    if out is not None:
+        _write_report(out, results)
+    if as_json:
+        print_json(results.to_dict())
+        return
+    _show(results, out)
+
+
+def _contestants(queue: Path | None, asked: list[str]) -> tuple[dict[str, Policy | KedaHpa], int]:
+    """Give the runs by name, the baseline last, and the slots of a worker."""
+    from lakeshore_elasticity.simulator import KedaHpa  # noqa: PLC0415
+
+    runs: dict[str, Policy | KedaHpa] = {}
+    slots = 1
+    if queue is not None:
+        from dreamlake.lakeshore.pool.queue_file import read_queue_file  # noqa: PLC0415 - yaml for this alone
+
+        specs = read_queue_file(queue)
+        runs.update({f"queue {spec.name}": spec.policy for spec in specs})
+        slots = specs[0].worker.concurrency
+        if any(spec.worker.concurrency != slots for spec in specs):
+            raise ConfigError(
+                f"{queue}: its queues differ in spec.worker.concurrency: give --slots, or a file with one of them"
+            )
+    for text in asked or ([] if runs else ["fully_elastic"]):
+        runs[text] = _policy(text)
+    baseline = KedaHpa()
+    runs[baseline.name] = baseline
+    return runs, slots
+
+
+def _policy(text: str) -> Policy:
+    kind, *rest = [part.strip() for part in text.split(",")]
+    raw: dict[str, Any] = dict(EXAMPLES.get(kind.replace("-", "_"), {}))
+    for part in rest:
+        path, equals, value = part.partition("=")
+        if not equals:
+            raise ConfigError(f"--policy {text}: {part!r} is not FIELD=VALUE, as in max-count,max=20")
+        at = raw
+        *sections, name = path.split(".")
+        for section in sections:
+            at = at.setdefault(section, {})
+        at[name] = _value(value)
+    try:
+        return parse_policy({"kind": kind, **raw}, hyphens=True)
+    except PolicyError as exc:
+        raise ConfigError(f"--policy {text}: {exc}") from exc
+
+
+def _value(text: str) -> Any:
+    for read in (int, float):
+        try:
+            return read(text)
+        except ValueError:
+            continue
+    return text
+
+
+def _jobs(name: str | None, path: Path | None, seed: int) -> Trace:
+    from lakeshore_elasticity.simulator import TraceError, load_trace  # noqa: PLC0415
+    from lakeshore_elasticity.simulator import shape as built_in  # noqa: PLC0415
+
+    if name is not None and path is not None:
+        raise ConfigError("--shape and --trace: give one of them")
+    try:
+        return load_trace(path) if path is not None else built_in(name or "burst", seed)
+    except TraceError as exc:
+        raise ConfigError(str(exc) if path is not None else f"--shape {exc}") from exc
+
+
+def _write_report(path: Path, results: Results) -> None:
+    from lakeshore_elasticity.simulator import render_report  # noqa: PLC0415
+
+    try:
+        path.write_text(render_report(results), encoding="utf-8")
+    except OSError as exc:
+        raise ConfigError(f"--out {path}: {exc.strerror}") from exc
+
+
+def _show(results: Results, out: Path | None) -> None:
+    typer.echo(f"{results.jobs:,} jobs ({results.trace}), {results.start_delay}")
+    print_table(
+        ("POLICY", "WAIT P50", "P95", "P99", "WORKER-H", "BUSY", "IDLE", "STARTING", "WASTED", "ACTIONS", "MOST"),
+        [
+            (
+                run.name,
+                duration(run.wait_p50_s),
+                duration(run.wait_p95_s),
+                duration(run.wait_p99_s),
+                *(f"{hours:.2f}" for hours in run.hours()),
+                str(run.scale_actions),
+                str(run.most_workers),
+            )
+            for run in results.runs
+        ],
+        empty="nothing was tried",
+    )
+    for run in results.runs:
+        if run.unfinished:
+            typer.echo(f"{run.name}: {run.unfinished:,} jobs never ran: it never had a worker for them")
+    if out is not None:
+        typer.echo(f"charts in {out}")
