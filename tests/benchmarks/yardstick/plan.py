@@ -7,14 +7,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from yardstick import claiming, footprint, streaming, throughput
+from yardstick import claiming, footprint, simulating, streaming, throughput
 from yardstick.figures import Spread, shown
 from yardstick.installing import Installed, find_redis, install_peers
 from yardstick.peers import PEERS, Peer, measure_peer, reason, redis_server
 from yardstick.results import Results
 from yardstick.verdicts import PeerFigures
 
-PARTS = ("map", "idle", "memory", "import", "claim", "stream")
+PARTS = ("map", "idle", "memory", "import", "claim", "stream", "simulate")
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +31,8 @@ class Plan:
     claims: int = 300
     frames: int = 100_000
     import_repeats: int = 15
+    simulated: int = 1_000_000
+    simulations: int = 3
 
     def settings(self) -> dict[str, int | float]:
         """Give all numbers by name."""
@@ -48,6 +50,8 @@ QUICK = Plan(
     claims=100,
     frames=20_000,
     import_repeats=5,
+    simulated=50_000,
+    simulations=1,
 )
 
 Say = Callable[[str], None]
@@ -61,6 +65,7 @@ def run(plan: Plan, parts: Sequence[str], results: Results, say: Say, *, peers: 
         "idle": lambda: _idle(plan, results),
         "stream": lambda: _stream(plan, results),
         "claim": lambda: _claim(plan, results),
+        "simulate": lambda: _simulate(plan, results),
         "map": lambda: _rounds(plan, results, say, peers=peers),
     }
     for part, step in steps.items():
@@ -91,6 +96,11 @@ def _stream(plan: Plan, results: Results) -> None:
 
 def _claim(plan: Plan, results: Results) -> None:
     results.claims = claiming.claim_times(plan.few, plan.many, repeats=plan.rounds + 2, claims=plan.claims)
+
+
+def _simulate(plan: Plan, results: Results) -> None:
+    for _ in range(plan.simulations):
+        results.simulation_s.append(simulating.simulation_s(plan.simulated))
 
 
 def _rounds(plan: Plan, results: Results, say: Say, *, peers: bool) -> None:

@@ -22,10 +22,10 @@ _CAVEATS = """## How to read this
 - Peers and Lakeshore have one worker with one slot each, run on the same machine in the same run, and take turns: in
   every round Lakeshore is measured before and after the peers. Lakeshore's worker runs bodies in a process of its own.
   Peers are given fewer jobs (`peer_jobs` below) than `map` is, since many of them would take minutes.
-- A peer's *one by one* jobs are submitted in a loop and then awaited in a loop, which is the everyday way. *Batch* is the
-  peer's own verb for many jobs where it has one (RQ `enqueue_many`, Ray `get` of a list, Dask `map`, Taskiq 100 at a
-  time). Lakeshore's `map` is its batch verb, so the fair comparison of verbs is the second ratio; the row of jobs
-  submitted one by one compares the everyday ways.
+- A peer's *one by one* jobs are submitted in a loop and then awaited in a loop, which is the everyday way. *Batch* is
+  the peer's own verb for many jobs where it has one (RQ `enqueue_many`, Ray `get` of a list, Dask `map`, Taskiq 100
+  at a time). Lakeshore's `map` is its batch verb, so the fair comparison of verbs is the second ratio; the row of
+  jobs submitted one by one compares the everyday ways.
 - The peers on Redis keep their jobs in memory alone (no snapshots, no log). Lakeshore and Huey on SQLite write to a
   file; Lakeshore does not wait for the disk (`durable=False`, the default): a killed process loses nothing, a power
   failure may lose the last moments. Ray and Dask keep jobs in memory.
@@ -105,7 +105,7 @@ def _rerun(results: Results) -> str:
     return (
         "## Again\n\n```\nscripts/bench                  # everything, about ten minutes; writes this page\n"
         "scripts/bench --quick          # smaller numbers, one round; prints and writes nothing\n"
-        "scripts/bench --only map,idle  # map, idle, memory, import, claim, stream\n"
+        "scripts/bench --only map,idle  # map, idle, memory, import, claim, stream, simulate\n"
         "scripts/bench --json OUT       # the figures of every repeat as JSON\n```\n\n"
         f"This run's settings: {chosen}.\n"
     )
