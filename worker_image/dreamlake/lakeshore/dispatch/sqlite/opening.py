@@ -18,27 +18,14 @@ _CHECKPOINT_PAGES = 4_000
 _LOG_LIMIT_BYTES = 64 << 20
 
 
-def connect(path: str, *, durable: bool) -> sqlite3.Connection:
+def connect(path: str) -> sqlite3.Connection:
     """Open the file, making it for this user alone where it was missing. Raises ``ConfigError``."""
     if path != IN_MEMORY:
         _check_file(path)
-    conn = None
     try:
-        conn = _raw_connection(path)
-        _configure(conn, durable=durable)
+        return _raw_connection(path)
     except sqlite3.Error as exc:
-        if conn is not None:
-            conn.close()
         raise faults.open_error(exc, path) from exc
-    return conn
-
-
-def _configure(conn: sqlite3.Connection, *, durable: bool) -> None:
-    # NORMAL: after a power failure the last moments may be missing, the file is whole. FULL: nothing is missing.
-    conn.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
-    conn.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
-    conn.execute("PRAGMA temp_store = MEMORY")
-    conn.execute("PRAGMA secure_delete = OFF")
 
 
 def _raw_connection(path: str) -> sqlite3.Connection:
@@ -66,15 +53,19 @@ def _check_file(path: str) -> None:
         ) from exc
 
 
-def prepare(conn: sqlite3.Connection, path: str) -> None:
-    """Switch on write-ahead logging and bring the tables up to date. Raises ``ConfigError``."""
+def prepare(conn: sqlite3.Connection, path: str, *, durable: bool) -> None:
+    """Set the connection up and bring the tables up to date.
+
+    Raises ``ConfigError``, and SQLite's own error while another process is in the way (then call it again).
+    """
+    # NORMAL: after a power failure the last moments may be missing, the file is whole. FULL: nothing is missing.
+    conn.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
+    conn.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
+    conn.execute("PRAGMA temp_store = MEMORY")
+    conn.execute("PRAGMA secure_delete = OFF")
     version = schema.check_ours(conn, path)
     if path != IN_MEMORY:
-        mode = conn.execute("PRAGMA journal_mode = WAL").fetchone()[0]
-        if mode != "wal":
-            raise ConfigError(f"{path} lies where SQLite cannot share it (no WAL): put it on a local disk")
-        conn.execute(f"PRAGMA wal_autocheckpoint = {_CHECKPOINT_PAGES}")
-        conn.execute(f"PRAGMA journal_size_limit = {_LOG_LIMIT_BYTES}")
+        _log_ahead(conn, path)
     if version < len(schema.STEPS):
         conn.execute("BEGIN IMMEDIATE")
         try:
@@ -84,6 +75,15 @@ def prepare(conn: sqlite3.Connection, path: str) -> None:
             if conn.in_transaction:
                 conn.execute("ROLLBACK")
             raise
+
+
+def _log_ahead(conn: sqlite3.Connection, path: str) -> None:
+    """Switch on write-ahead logging: readers and the one writer do not wait for each other."""
+    mode = conn.execute("PRAGMA journal_mode = WAL").fetchone()[0]
+    if mode != "wal":
+        raise ConfigError(f"{path} lies where SQLite cannot share it (no WAL): put it on a local disk")
+    conn.execute(f"PRAGMA wal_autocheckpoint = {_CHECKPOINT_PAGES}")
+    conn.execute(f"PRAGMA journal_size_limit = {_LOG_LIMIT_BYTES}")
 
 
 def boot_offset(conn: sqlite3.Connection, clock: Clock) -> float:
@@ -131,6 +131,9 @@ def version_poll(path: str) -> Listener:
     conn = _raw_connection(path)
 
     def version() -> int:
-        return int(conn.execute("PRAGMA data_version").fetchone()[0])
+        try:
+            return int(conn.execute("PRAGMA data_version").fetchone()[0])
+        except sqlite3.OperationalError:  # locked for a moment: wake up once too often
+            return -1
 
     return PollingListener(version, conn.close)

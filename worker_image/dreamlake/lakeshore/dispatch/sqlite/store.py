@@ -69,9 +69,9 @@ class Store:
         _opened.add(self)
 
     def _open(self) -> None:
-        conn = connect(self.path, durable=self._durable)
+        conn = connect(self.path)
         try:
-            self._patiently(lambda: prepare(conn, self.path))
+            self._patiently(lambda: prepare(conn, self.path, durable=self._durable))
             self._offset = self._patiently(lambda: boot_offset(conn, self._clock))
         except sqlite3.Error as exc:
             conn.close()
