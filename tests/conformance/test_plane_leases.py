@@ -93,6 +93,15 @@ def test_a_released_claim_is_back_at_its_place_with_its_attempt(plane, submit):
         plane.ack("a", "w", attempt=1)
 
 
+def test_all_the_leases_of_a_dead_worker_are_taken_over_at_once(plane, advance, submit):
+    names = [f"i{n}" for n in range(50)]
+    submit(*names)
+    plane.claim_many("q", "dead", 50, lease_s=10)
+    advance(11)
+    taken = plane.claim_many("q", "w", 50)
+    assert [(claimed.id, claimed.attempt) for claimed in taken] == [(name, 2) for name in names]
+
+
 def test_work_that_kills_its_workers_ends_as_poison(plane, advance, submit):
     submit("bad", "good")
     for attempt in range(1, DEFAULT_MAX_ATTEMPTS + 1):

@@ -173,6 +173,36 @@ def test_a_forked_child_opens_a_connection_of_its_own(path):
     assert said.splitlines() == ["2", "['parent', 'child', 'again']"]
 
 
+def test_a_child_forked_while_another_thread_is_writing_leaves_it_alone(path):
+    said = run(f"""
+        import os, sys, threading
+        from dreamlake.lakeshore.dispatch import Dispatch
+        plane = Dispatch({str(path)!r})
+        plane.submit("q", b"e", id="a")
+        written, forked = threading.Event(), threading.Event()
+
+        def write():
+            with plane._store.write() as tx:
+                tx.run("UPDATE invocation SET priority = 1.0")
+                tx.run("CREATE TABLE big AS WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n"
+                       " LIMIT 5000) SELECT randomblob(5000) FROM n")  # more than is kept in memory
+                written.set()
+                assert forked.wait(30)
+
+        thread = threading.Thread(target=write)
+        thread.start()
+        assert written.wait(30)
+        if os.fork() == 0:
+            sys.exit(0)  # with all that an orderly end takes down
+        os.wait()
+        forked.set()
+        thread.join()
+        print(plane.get("a")["priority"], plane._store.rows("SELECT count(*) FROM big")[0][0])
+        print(Dispatch({str(path)!r})._store.rows("PRAGMA integrity_check")[0][0])
+    """)
+    assert said.splitlines() == ["1.0 5000", "ok"]
+
+
 def test_a_forked_child_is_told_that_memory_is_not_shared():
     said = run("""
         import os

@@ -15,7 +15,7 @@ from dreamlake.lakeshore.dispatch.plane import TERMINAL_STATES, Frame
 from dreamlake.lakeshore.dispatch.sqlite.completions import RECHECK_S
 from dreamlake.lakeshore.dispatch.sqlite.finishing import fenced
 from dreamlake.lakeshore.dispatch.sqlite.store import Store, Transaction
-from dreamlake.lakeshore.errors import DispatchError
+from dreamlake.lakeshore.errors import DispatchError, RefusedError
 
 _PAGE = 512
 _PAGE_BYTES = 8 << 20
@@ -80,18 +80,18 @@ def _append(tx: Transaction, inv_id: str, head: _Head, frames: Sequence[Frame]) 
 
 
 def _plan(inv_id: str, head: _Head, frames: Sequence[Frame]) -> _Head:
-    """Work out the head after these frames. Raises ``DispatchError`` for one that cannot follow."""
+    """Work out the head after these frames. Raises ``RefusedError`` for one that cannot follow."""
     for frame in frames:
         if frame.seq < 0:
-            raise DispatchError(f"journal {inv_id}: seq {frame.seq} is below 0; the first frame has seq 0")
+            raise RefusedError(f"journal {inv_id}: seq {frame.seq} is below 0; the first frame has seq 0")
         if head.final_seq is not None and frame.seq > head.final_seq:
-            raise DispatchError(
+            raise RefusedError(
                 f"journal {inv_id} ended with frame {head.final_seq}: frame {frame.seq} cannot follow; "
                 "use another journal"
             )
         if frame.final and frame.seq != head.final_seq:
             if frame.seq < head.next_seq - 1:
-                raise DispatchError(
+                raise RefusedError(
                     f"journal {inv_id}: frame {frame.seq} cannot be the last, frame {head.next_seq - 1} is there"
                 )
             head = replace(head, final_seq=frame.seq)

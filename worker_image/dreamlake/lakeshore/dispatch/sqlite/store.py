@@ -104,7 +104,7 @@ class Store:
             try:
                 yield conn
             finally:
-                if conn.in_transaction:
+                if conn is self._conn and conn.in_transaction:
                     conn.execute("COMMIT")
 
     @contextmanager
@@ -117,7 +117,7 @@ class Store:
                 yield tx
                 self._patiently(lambda: conn.execute("COMMIT"))
             except BaseException:
-                if conn.in_transaction:
+                if conn is self._conn and conn.in_transaction:  # it is not, where a fork has come in between
                     conn.execute("ROLLBACK")
                 raise
         if tx.topics:
@@ -179,7 +179,7 @@ class Store:
         self._lock = threading.RLock()
         if self._conn is not None:
             self._finalizer.detach()
-            _abandoned.append(self._conn)
+            _keep_forever(self._conn)
             self._conn = None
 
 
@@ -193,8 +193,16 @@ def _begin_snapshot(conn: sqlite3.Connection) -> None:
 
 
 _opened: weakref.WeakSet[Store] = weakref.WeakSet()
-_abandoned: list[sqlite3.Connection] = []
-"""Connections of the parent, kept from being closed here: that would disturb the parent's locks and log."""
+
+
+def _keep_forever(conn: sqlite3.Connection) -> None:
+    """Keep the parent's connection from being closed here, even at exit.
+
+    Closing rolls back, and so would take back in the shared log what the parent was writing when it forked.
+    """
+    import ctypes  # noqa: PLC0415 - only a child of a fork needs it
+
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(conn))
 
 
 def _after_fork() -> None:
