@@ -125,7 +125,7 @@ def parse_policy(raw: Mapping[str, Any], *, hyphens: bool = False) -> Policy:
     kind = raw.get("kind")
     if hyphens and isinstance(kind, str):
         kind = kind.replace("-", "_")
-    if kind not in _OWN:
+    if not isinstance(kind, str) or kind not in _OWN:
         hint = " (values are written with underscores)" if isinstance(kind, str) and "-" in kind else ""
         raise PolicyError(f"kind: {kind!r} is not a policy{_nearest(str(kind), KINDS)}{hint}")
     _known(raw, (*_COMMON, *_OWN[kind]), "", f" of kind {kind}")
