@@ -15,7 +15,7 @@ from dreamlake.lakeshore.cli.output import JsonFlag, print_json
 from dreamlake.lakeshore.errors import ConfigError
 from dreamlake.lakeshore.home import home
 from dreamlake.lakeshore.pool.elastic import ElasticPool
-from dreamlake.lakeshore.pool.queue_file import QueueSpec, read_queue_file
+from dreamlake.lakeshore.pool.queue_file import QueueSpec, check_distinct, read_queue_file
 from dreamlake.lakeshore.pool.queue_pool import PoolView
 from dreamlake.lakeshore.worker.stopping import StopSwitch, stop_on_signals
 
@@ -60,6 +60,9 @@ def up(
     if not files:
         raise ConfigError("name a file with -f queue.yaml; `lakeshore up --example` prints a minimal one")
     specs = [spec for file in files for spec in read_queue_file(file)]
+    check_distinct(specs, ", ".join(map(str, files)))
+    if root is not None and not root.is_dir():
+        raise ConfigError(f"--root {root} is not a directory: create it or give another one")
     _say_unused(specs)
     switch = StopSwitch()
     try:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import logging
 import os
 import selectors
@@ -12,7 +11,8 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from dreamlake.lakeshore.dispatch.plane import Listener, Plane
-from dreamlake.lakeshore.errors import ConfigError, DispatchError
+from dreamlake.lakeshore.errors import DispatchError
+from dreamlake.lakeshore.pool.owning import own_queue
 from dreamlake.lakeshore.pool.processes import worker_command
 from dreamlake.lakeshore.pool.queue_file import QueueSpec
 from dreamlake.lakeshore.pool.queue_pool import PoolView, QueuePool
@@ -65,7 +65,7 @@ class ElasticPool:
                     lease_s=lease_s,
                     drain_timeout_s=spec.worker.drain_timeout_s,
                 ),
-                home / "logs",
+                home / "logs" / namespace,
             )
             for spec in specs
         ]
@@ -74,7 +74,8 @@ class ElasticPool:
         """Work until drained or stopped. Raises ``ConfigError`` when another pool has one of the queues."""
         with ExitStack() as stack:
             for spec in self._specs:
-                stack.callback(os.close, _lock(self._home, self._namespace, spec.name))
+                stack.callback(os.close, own_queue(self._home, self._namespace, spec.name))
+            for spec in self._specs:
                 self._plane.declare_queue(spec.record)
             selector = stack.enter_context(selectors.DefaultSelector())
             listeners = [self._plane.listen(f"work:{spec.name}") for spec in self._specs]
@@ -104,6 +105,8 @@ class ElasticPool:
 
     def _tick(self) -> list[PoolView]:
         try:
+            for pool in self._pools:
+                pool.reap()
             views = [pool.tick(closing=self._switch.draining) for pool in self._pools]
         except DispatchError as exc:
             log.warning("the plane does not answer, trying again: %s", exc)
@@ -138,22 +141,3 @@ class ElasticPool:
             time.sleep(_BREATH_S)
         for pool in self._pools:
             pool.processes.kill_all()
-
-
-def _lock(home: Path, namespace: str, queue: str) -> int:
-    """Take the queue for this pool. Two pools would each order the workers that the other ordered already."""
-    folder = home / "pools"
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / f"{namespace}.{queue}.lock".replace("/", "_")
-    fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
-        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        holder = os.read(fd, 32).decode("ascii", "replace").strip()
-        os.close(fd)
-        raise ConfigError(
-            f"queue {queue!r} has a pool on this machine already (process {holder}): stop that one first"
-        ) from None
-    os.ftruncate(fd, 0)
-    os.write(fd, str(os.getpid()).encode())
-    return fd

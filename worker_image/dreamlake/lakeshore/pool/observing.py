@@ -42,7 +42,7 @@ def signals_of(
     slots: int,
 ) -> Signals:
     """Put one snapshot together. ``records``: the plane's worker records of this machine by process id."""
-    workers = tuple(_worker(process, records.get(process.pid)) for process in processes)
+    workers = tuple(_worker(process, record_of(process, records)) for process in processes)
     return Signals(
         queued=seen.queued,
         leased=seen.leased,
@@ -66,9 +66,16 @@ def is_ready(record: WorkerRecord | None) -> bool:
 
 
 def records_here(records: Iterable[WorkerRecord]) -> dict[int, WorkerRecord]:
-    """Give the records of this machine's workers by process id."""
+    """Give the records of this machine's workers by process id: of each id the latest."""
     here = socket.gethostname()
-    return {record.pid: record for record in records if record.host == here}
+    ours = (record for record in records if record.host == here)
+    return {record.pid: record for record in sorted(ours, key=lambda record: record.started_at)}
+
+
+def record_of(process: WorkerProcess, records: Mapping[int, WorkerRecord]) -> WorkerRecord | None:
+    """Give the record of a process; one that an earlier process of the same id left behind is not it."""
+    record = records.get(process.pid)
+    return record if record is not None and record.started_at >= process.started_at else None
 
 
 def _worker(process: WorkerProcess, record: WorkerRecord | None) -> Worker:

@@ -13,9 +13,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from dreamlake.lakeshore.errors import ConfigError
-
-_REMEMBERED = 20
+LOGS_KEPT = 20
+"""Logs of workers that have ended, the latest of a queue."""
 
 
 @dataclass(slots=True)
@@ -36,14 +35,20 @@ class WorkerProcess:
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """A worker process that has ended; ``expected`` when the pool had asked for it."""
+    """A worker process that has ended. ``status``: its exit status, below 0 the signal that ended it."""
 
-    name: str
-    pid: int
+    worker: WorkerProcess
     status: int
-    expected: bool
-    lived_s: float
-    log: Path
+
+    @property
+    def in_words(self) -> str:
+        """Say how it ended."""
+        if self.status >= 0:
+            return f"exit status {self.status}"
+        try:
+            return f"ended by {signal.Signals(-self.status).name}"
+        except ValueError:
+            return f"ended by signal {-self.status}"
 
 
 @dataclass(slots=True)
@@ -55,24 +60,24 @@ class ProcessPool:
     log_dir: Path
     clock: Callable[[], float] = time.monotonic
     workers: dict[str, WorkerProcess] = field(default_factory=dict)
-    ended: deque[Ended] = field(default_factory=lambda: deque(maxlen=_REMEMBERED))
+    _logs: deque[Path] = field(default_factory=deque)
     _serial: int = 0
 
     def start(self) -> WorkerProcess:
-        """Start one worker. Raises ``ConfigError`` when the machine cannot."""
+        """Start one worker. Raises ``OSError`` when the machine cannot."""
         self._serial += 1
         name = f"{self.queue}-{self._serial}"
         log = self.log_dir / f"{name}.log"
-        try:
-            self.log_dir.mkdir(parents=True, exist_ok=True)
-            with log.open("ab") as out:
-                # A session of its own: Ctrl-C in the terminal is for the pool, which drains its workers.
-                process = subprocess.Popen(
-                    self.command, stdin=subprocess.DEVNULL, stdout=out, stderr=out, start_new_session=True
-                )
-        except OSError as exc:
-            raise ConfigError(f"cannot start a worker for queue {self.queue!r}: {exc}") from exc
-        worker = WorkerProcess(name, process, self.clock(), log)
+        started_at = (
+            self.clock()
+        )  # taken first, so that it is never later than the time in the worker's record
+        self.log_dir.mkdir(parents=True, exist_ok=True)
+        with log.open("wb") as out:
+            # A session of its own: Ctrl-C in the terminal is for the pool, which drains its workers.
+            process = subprocess.Popen(
+                self.command, stdin=subprocess.DEVNULL, stdout=out, stderr=out, start_new_session=True
+            )
+        worker = WorkerProcess(name, process, started_at, log)
         self.workers[name] = worker
         return worker
 
@@ -99,9 +104,10 @@ class ProcessPool:
             if status is None:
                 continue
             del self.workers[name]
-            lived = self.clock() - worker.started_at
-            gone.append(Ended(name, worker.pid, status, worker.draining, lived, worker.log))
-        self.ended.extend(gone)
+            gone.append(Ended(worker, status))
+            self._logs.append(worker.log)
+        while len(self._logs) > LOGS_KEPT:
+            self._logs.popleft().unlink(missing_ok=True)
         return gone
 
     def kill_all(self, timeout_s: float = 10.0) -> None:
@@ -147,7 +153,8 @@ def last_lines(log: Path, count: int = 3) -> str:
         with log.open("rb") as file:
             file.seek(0, os.SEEK_END)
             file.seek(max(0, file.tell() - 4096))
-            lines = file.read().decode("utf-8", "replace").splitlines()
+            text = file.read().decode("utf-8", "replace")
     except OSError:
         return ""
-    return " / ".join(line.strip() for line in lines[-count:] if line.strip())
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    return " / ".join(lines[-count:])

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from dreamlake.lakeshore.dispatch.plane import Plane, WorkerRecord
 from dreamlake.lakeshore.pool.events import ElasticityEvent, EventFilter
-from dreamlake.lakeshore.pool.observing import StartRecord, is_ready, records_here, signals_of
+from dreamlake.lakeshore.pool.observing import StartRecord, is_ready, record_of, records_here, signals_of
 from dreamlake.lakeshore.pool.processes import Ended, ProcessPool, last_lines
 from dreamlake.lakeshore.pool.queue_file import QueueSpec
 from lakeshore_elasticity import Decision, Signals, State, decide
@@ -41,12 +41,17 @@ class QueuePool:
         self._starts = StartRecord()
         self._was_ready: set[str] = set()
         self._filter = EventFilter()
+        self._ended: list[Ended] = []
+
+    def reap(self) -> None:
+        """Collect the processes that have ended. Needs no plane, so a pool can end without one."""
+        self._ended += self.processes.reap()
 
     def tick(self, *, closing: bool = False) -> PoolView:
         """Look, decide and act once. ``closing``: only look; the pool is being drained for good."""
         name = self.spec.name
         records = records_here(self._plane.workers(name))
-        self._account(self.processes.reap(), records)
+        self._account(records)
         self._note_ready(records)
         seen = self._plane.signals(name)
         queue = self._plane.queue_record(name)
@@ -71,23 +76,28 @@ class QueuePool:
         for name in (*decision.cancel, *decision.victims):
             self.processes.drain(name)
         for _ in range(decision.start):
-            self.processes.start()
+            try:
+                self.processes.start()
+            except OSError as exc:
+                self._starts.failed(self._plane.now(), f"this machine cannot start a process: {exc}")
+                return
 
-    def _note_ready(self, records: dict[int, WorkerRecord]) -> None:
+    def _note_ready(self, records: Mapping[int, WorkerRecord]) -> None:
         for process in self.processes.workers.values():
-            record = records.get(process.pid)
-            if process.name not in self._was_ready and record is not None and is_ready(record):
+            if process.name not in self._was_ready and is_ready(record_of(process, records)):
                 self._was_ready.add(process.name)
                 self._starts.worked(max(0.0, self._plane.now() - process.started_at))
 
-    def _account(self, ended: Sequence[Ended], records: dict[int, WorkerRecord]) -> None:
+    def _account(self, records: Mapping[int, WorkerRecord]) -> None:
         """Learn from workers that have ended, and remove the records of those that could not do it themselves."""
-        for end in ended:
-            record = records.get(end.pid)
+        while self._ended:
+            end = self._ended[0]
+            record = record_of(end.worker, records)
             if record is not None:
                 self._plane.remove_worker(record.id)
-            ready = end.name in self._was_ready or is_ready(record)
-            self._was_ready.discard(end.name)
-            if not end.expected and not ready:
-                why = last_lines(end.log, 1) or f"exit status {end.status}"
-                self._starts.failed(self._plane.now(), f"{why} (log: {end.log})")
+            self._ended.pop(0)
+            ready = end.worker.name in self._was_ready or is_ready(record)
+            self._was_ready.discard(end.worker.name)
+            if not end.worker.draining and not ready:
+                why = last_lines(end.worker.log, 1) or end.in_words
+                self._starts.failed(self._plane.now(), f"{why} (log: {end.worker.log})")
