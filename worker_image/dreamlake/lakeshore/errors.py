@@ -17,6 +17,10 @@ class FencedError(DispatchError):
     """The caller no longer holds the lease of the attempt it reports on; nothing was changed."""
 
 
+class RefusedError(DispatchError):
+    """The plane refused a request for what it says: asked again, it would refuse again."""
+
+
 class QueueUnavailableError(DispatchError):
     """The queue does not take new work: it is draining, paused or archived."""
 
