@@ -1,6 +1,8 @@
 """The simulator: the production policies on a trace of jobs, in simulated time, beside KEDA and the HPA."""
 
+from lakeshore_elasticity.simulator.chart import Scale, chart_svg, scale_of
 from lakeshore_elasticity.simulator.keda_hpa import KedaHpa
+from lakeshore_elasticity.simulator.report import render_report
 from lakeshore_elasticity.simulator.results import Results, Run, Sample
 from lakeshore_elasticity.simulator.running import keda_hpa_baseline, simulate
 from lakeshore_elasticity.simulator.shapes import BUILTIN_SHAPES, shape
@@ -15,11 +17,15 @@ __all__ = [
     "Results",
     "Run",
     "Sample",
+    "Scale",
     "StartDelay",
     "Trace",
     "TraceError",
+    "chart_svg",
     "keda_hpa_baseline",
     "load_trace",
+    "render_report",
+    "scale_of",
     "shape",
     "simulate",
 ]
