@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from lakeshore_elasticity.policies import Fixed, Policy
 from lakeshore_elasticity.signals import NOT_READY, Headcount, Signals, Worker
+from lakeshore_elasticity.steady import steady_peak
 from lakeshore_elasticity.wanting import ceiling
 
 STEP_S = 1.0
@@ -25,8 +26,12 @@ class Shrink:
 def shrink(
     policy: Policy, signals: Signals, heads: Headcount, *, surplus: int, since: float, now: float
 ) -> Shrink:
-    """Choose up to ``surplus`` workers to go, those that have not started first. ``since``: of the surplus."""
-    cancel, cancel_wait = _cancelled(policy, signals, surplus, since - now)
+    """Choose up to ``surplus`` workers to go, those that have not started first. ``since``: of the surplus.
+
+    Starts that a steady load needs again in a moment stay: cancelled at each dip, it would never get its workers.
+    """
+    useless = surplus if _no_work_comes(signals) else min(surplus, heads.there - steady_peak(signals))
+    cancel, cancel_wait = _cancelled(policy, signals, max(0, useless), since - now)
     left = surplus - len(cancel)
     over = heads.there - len(cancel) - ceiling(policy)
     victims, idle_wait = _drained(policy, signals, heads, left=left, over=over, since=since, now=now)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from lakeshore_elasticity.policies import Fixed, FullyElastic, MaxCount, Policy, PoolWithThreshold
 from lakeshore_elasticity.signals import Headcount, Signals
+from lakeshore_elasticity.steady import steady_peak
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,8 +91,7 @@ def _elastic(policy: Policy, signals: Signals, heads: Headcount) -> tuple[int, s
     """Give one slot per job, or fewer where ``economy`` says that a new worker would come too late.
 
     With economy a, duration d, slots s and start delay t, work for more than ``demand * d / (s * a * t)`` workers is
-    done before a new one is there to help. Jobs that come at rate r keep ``r * d / s`` workers busy (Little's law,
-    L = lambda W), so it never goes below that.
+    done before a new one is there to help. It never goes below what a steady load needs, see ``steady_peak``.
     """
     demand = signals.queued + max(0, signals.leased - heads.leased_by_going)
     full = _workers_for(demand, signals.slots)
@@ -101,11 +101,10 @@ def _elastic(policy: Policy, signals: Signals, heads: Headcount) -> tuple[int, s
         return full, ""
     slots = max(1, signals.slots)
     in_time = demand * duration / (slots * economy * delay)
-    steady = signals.arrivals_per_s * duration / slots
-    thrifty = max(1.0, in_time, steady)
+    thrifty = max(1, math.ceil(in_time), steady_peak(signals))
     if thrifty >= full:
         return full, ""
-    return math.ceil(thrifty), f" (economy: a job takes {duration:.3g} s, a start {delay:.3g} s)"
+    return thrifty, f" (economy: a job takes {duration:.3g} s, a start {delay:.3g} s)"
 
 
 def _workers_for(jobs: int, slots: int) -> int:

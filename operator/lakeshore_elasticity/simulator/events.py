@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import heapq
 import math
+from dataclasses import replace
 
 from lakeshore_elasticity.simulator.fleet import Fleet, SimWorker
 from lakeshore_elasticity.simulator.results import Run, Sample, Sampler, percentile
 from lakeshore_elasticity.simulator.scalers import Load, Scaler
 from lakeshore_elasticity.simulator.start_delays import StartDelay
 from lakeshore_elasticity.simulator.traces import Trace
+from lakeshore_elasticity.steady import moving_rate
 
 READY, DONE = 0, 1
 DURATION_WEIGHT = 0.1
@@ -20,10 +22,21 @@ GIVE_UP_S = 7200.0
 
 
 class Simulation:
-    """One scaler on one trace. ``tick_s``: the least time between two looks of the scaler."""
+    """One scaler on one trace.
+
+    ``tick_s``: the least time between two looks of the scaler. ``known``: what was measured on earlier days.
+    """
 
     def __init__(
-        self, scaler: Scaler, trace: Trace, *, slots: int, delay: StartDelay, seed: int, tick_s: float
+        self,
+        scaler: Scaler,
+        trace: Trace,
+        *,
+        slots: int,
+        delay: StartDelay,
+        seed: int,
+        tick_s: float,
+        known: Load | None = None,
     ) -> None:
         self._scaler = scaler
         self._trace = trace
@@ -34,8 +47,10 @@ class Simulation:
         self._events = 0
         self._arrived = 0
         self._begun = 0
+        self._counted = 0
+        self._counted_at = 0.0
         self._leased = 0
-        self._load = Load()
+        self._load = Load() if known is None else replace(known)
         self._waits: list[float] = []
         self._actions = 0
         self._moved_at = 0.0
@@ -119,6 +134,7 @@ class Simulation:
         load.leased = self._leased
         load.oldest_age_s = now - self._trace.arrivals[self._begun] if load.queued else 0.0
         load.revision += 1
+        self._measure_rate(now)
         orders = self._scaler.orders(load, fleet, now)
         for name in orders.remove:
             fleet.remove(name, now)
@@ -129,6 +145,14 @@ class Simulation:
         self._actions += bool(orders.start or orders.remove)
         self._sampler.add(Sample(now, load.queued, load.leased, orders.wanted, len(fleet.alive)))
         return orders.next_s
+
+    def _measure_rate(self, now: float) -> None:
+        load = self._load
+        load.arrivals_per_s = moving_rate(
+            load.arrivals_per_s, self._arrived - self._counted, now - self._counted_at
+        )
+        if now > self._counted_at:
+            self._counted, self._counted_at = self._arrived, now
 
     def _result(self, now: float) -> Run:
         waits = sorted(self._waits)

@@ -14,7 +14,16 @@ class SimWorker:
     """One worker. ``place``: its index among the free ones, -1 when it has no free slot."""
 
     __slots__ = (
-        "created_at", "id", "idle_s", "busy_s", "phase", "place", "running", "since", "starting_s", "used",
+        "busy_s",
+        "created_at",
+        "id",
+        "idle_s",
+        "phase",
+        "place",
+        "running",
+        "since",
+        "starting_s",
+        "used",
     )  # fmt: skip
 
     def __init__(self, name: str, now: float) -> None:

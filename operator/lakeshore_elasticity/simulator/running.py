@@ -9,7 +9,7 @@ from lakeshore_elasticity.policies import Policy
 from lakeshore_elasticity.simulator.events import Simulation
 from lakeshore_elasticity.simulator.keda_hpa import KedaHpa, KedaHpaScaler
 from lakeshore_elasticity.simulator.results import Results, Run
-from lakeshore_elasticity.simulator.scalers import PolicyScaler, Scaler
+from lakeshore_elasticity.simulator.scalers import Load, PolicyScaler, Scaler
 from lakeshore_elasticity.simulator.start_delays import StartDelay, start_delay_of
 from lakeshore_elasticity.simulator.traces import Trace
 
@@ -28,12 +28,15 @@ def simulate(
     start_delay: StartDelay | float = 5.0,
     seed: int = 0,
     tick_s: float = TICK_S,
+    measured: bool = False,
 ) -> Results:
     """Replay jobs under one or several policies, and tell what waiting and workers it took.
 
     ``jobs``: a ``Trace`` or pairs ``(arrival_s, duration_s)``. ``slots``: jobs that one worker runs at once.
     ``start_delay``: seconds from order to ready, or a distribution of them. A mapping names the runs; else they
-    are named after the policies. The same arguments give the same results.
+    are named after the policies. ``measured``: begin with the means of the trace's durations and of the start delay
+    as known, as for a queue that has run such jobs before; else a policy learns them. The same arguments give the
+    same results.
 
     Raises ``TraceError`` for jobs that cannot be, ``ValueError`` for a start delay, slots or tick that cannot.
     """
@@ -43,11 +46,16 @@ def simulate(
         raise ValueError(f"tick_s: {tick_s!r} is not a number above 0")
     trace = jobs if isinstance(jobs, Trace) else Trace.of(jobs)
     delay = start_delay_of(start_delay)
+    known = _known(trace, delay) if measured and len(trace) else None
     runs = tuple(
-        Simulation(scaler, trace, slots=slots, delay=delay, seed=seed, tick_s=tick_s).run()
+        Simulation(scaler, trace, slots=slots, delay=delay, seed=seed, tick_s=tick_s, known=known).run()
         for scaler in _scalers(policy_or_policies)
     )
     return Results(trace.name, len(trace), slots, str(delay), runs)
+
+
+def _known(trace: Trace, delay: StartDelay) -> Load:
+    return Load(mean_duration_s=sum(trace.durations) / len(trace), start_delay_s=delay.mean_s)
 
 
 def keda_hpa_baseline(

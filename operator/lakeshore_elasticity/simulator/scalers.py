@@ -22,6 +22,7 @@ class Load:
     oldest_age_s: float = 0.0
     mean_duration_s: float | None = None
     start_delay_s: float | None = None
+    arrivals_per_s: float = 0.0
     revision: int = 0
 
     @property
@@ -85,6 +86,7 @@ class PolicyScaler:
             slots=fleet.slots,
             mean_duration_s=load.mean_duration_s,
             start_delay_s=load.start_delay_s,
+            arrivals_per_s=load.arrivals_per_s,
             revision=load.revision,
         )
         decision = decide(self._policy, signals, self._state, now)

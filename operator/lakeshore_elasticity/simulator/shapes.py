@@ -38,12 +38,13 @@ def _burst(rng: random.Random) -> Jobs:
 
 
 def _diurnal(rng: random.Random) -> Jobs:
-    """A day from midnight: next to nothing at night, twelve workers' worth at noon, jobs of about 30 s."""
+    """A day in eight hours: next to nothing at night, twelve workers' worth of 30 s jobs at noon."""
+    day_s = 28_800.0
 
     def rate(at: float) -> float:
-        return 0.4 * max(0.0, math.sin(math.pi * (at - 21_600.0) / 43_200.0)) ** 2 + 0.0005
+        return 0.4 * max(0.0, math.sin(2 * math.pi * (at / day_s - 0.25))) ** 2 + 0.0005
 
-    for at in _poisson(rng, 86_400.0, 0.41, rate):
+    for at in _poisson(rng, day_s, 0.401, rate):
         yield at, _about(rng, 30.0, 0.5)
 
 

@@ -14,6 +14,11 @@ Sampler = Callable[[], float]
 class StartDelay(Protocol):
     """A distribution of delays in seconds."""
 
+    @property
+    def mean_s(self) -> float:
+        """Its mean."""
+        ...
+
     def sampler(self, seed: int) -> Sampler:
         """Give a function that draws one delay after the other; the same seed draws the same."""
         ...
@@ -23,14 +28,14 @@ class StartDelay(Protocol):
 class FixedDelay:
     """Every start takes the same."""
 
-    seconds: float
+    mean_s: float
 
     def __post_init__(self) -> None:
-        _check(self.seconds)
+        _check(self.mean_s)
 
-    def sampler(self, seed: int) -> Sampler:  # noqa: ARG002 - nothing is drawn
+    def sampler(self, seed: int) -> Sampler:
         """Give the delay, always."""
-        return lambda: self.seconds
+        return lambda: self.mean_s
 
 
 @dataclass(frozen=True, slots=True)

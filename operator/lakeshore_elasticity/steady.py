@@ -1,0 +1,31 @@
+"""What a load keeps busy in the long run: the part of the workers that is needed again in a moment."""
+
+from __future__ import annotations
+
+import math
+
+from lakeshore_elasticity.signals import Signals
+
+RATE_OVER_S = 300.0
+"""Seconds over which the rate of arrivals is a moving mean; shorter than a day's slope, longer than a burst."""
+PEAK_SIGMAS = 1.65
+"""Standard deviations above the mean: one moment in twenty takes more workers than that."""
+
+
+def moving_rate(rate: float, arrived: int, past_s: float) -> float:
+    """Move the rate of arrivals, per second, by ``arrived`` jobs in the last ``past_s`` seconds."""
+    if past_s <= 0:
+        return rate
+    return rate + (1 - math.exp(-past_s / RATE_OVER_S)) * (arrived / past_s - rate)
+
+
+def steady_peak(signals: Signals) -> int:
+    """Give the workers that suffice for 19 moments in 20 while jobs come as they do; 0 while that is not known.
+
+    Jobs that come at random at rate r and run for d each keep, at any moment, a Poisson distributed number of slots
+    busy, of mean and variance r * d, whatever the distribution of d (the M/G/infinity queue).
+    """
+    if not signals.mean_duration_s:
+        return 0
+    mean = signals.arrivals_per_s * signals.mean_duration_s
+    return math.ceil((mean + PEAK_SIGMAS * math.sqrt(mean)) / max(1, signals.slots))
