@@ -56,7 +56,8 @@ def test_processes_left_by_a_dead_body_neither_hide_its_death_nor_live_on(site, 
         gone(int(pid))
 
 
-def test_jobs_claimed_together_with_a_deadly_one_each_run_once(site):
+def test_jobs_claimed_together_with_a_deadly_one_are_repeated_once_at_most(site):
+    """Those that ended just before it may have their reports die with the process; those behind it never ran."""
     worker = site.start()
     warm_up = site.queue.submit_many(bodies.attempt_of, range(200))
     assert {value for _, value in site.queue.results(warm_up, timeout=15)} == {1}
@@ -64,7 +65,8 @@ def test_jobs_claimed_together_with_a_deadly_one_each_run_once(site):
     deadly = site.queue.submit(bodies.exit_with, 3, _backoff=SOON)
     after = site.queue.submit_many(bodies.attempt_of, range(20))
     assert failure_of(site, deadly).type == "PoisonJob"
-    assert {value for _, value in site.queue.results(before + after, timeout=15)} == {1}
+    assert {value for _, value in site.queue.results(before, timeout=15)} <= {1, 2}
+    assert {value for _, value in site.queue.results(after, timeout=15)} == {1}
     assert worker.process.poll() is None
 
 

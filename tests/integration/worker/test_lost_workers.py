@@ -1,4 +1,4 @@
-"""A worker that dies or freezes costs nothing but time: another one finishes its job, and its late words are refused."""
+"""A worker that dies or freezes costs time, nothing else: another finishes its job, and its late words are refused."""
 
 import os
 import signal

@@ -67,14 +67,20 @@ def test_a_large_report_goes_without_waiting_for_others(sink):
     outbox.close()
 
 
-def test_what_the_sink_raises_reaches_the_body(sink):
-    def broken(_reports):
-        raise BrokenPipeError("parent is gone")
+def test_what_the_sink_raises_reaches_the_body_and_its_reports_go_with_the_next_trip(sink):
+    refusals = [BrokenPipeError("interrupted")]
 
-    outbox = Outbox(broken)
+    def refuses_once(reports):
+        if refusals:
+            raise refusals.pop()
+        sink(reports)
+
+    outbox = Outbox(refuses_once)
     with pytest.raises(BrokenPipeError):
         outbox.add(report(0))
+    outbox.add(report(1))
     outbox.close()
+    assert sink.all == [0, 1]
 
 
 def test_close_sends_what_is_left_and_may_be_called_at_any_time(sink):

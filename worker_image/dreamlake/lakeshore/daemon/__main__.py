@@ -7,12 +7,11 @@ import logging
 import signal
 import sys
 from collections.abc import Sequence
-from dataclasses import asdict
 from pathlib import Path
 
 from dreamlake.lakeshore.daemon.flags import options_from, parse_flags
 from dreamlake.lakeshore.daemon.plane import open_plane
-from dreamlake.lakeshore.errors import LakeshoreError
+from dreamlake.lakeshore.errors import ConfigError, LakeshoreError
 from dreamlake.lakeshore.worker.orphan import end_with_parent
 from dreamlake.lakeshore.worker.running import serve
 
@@ -43,11 +42,11 @@ def main(argv: Sequence[str] | None = None, *, program: str = PROGRAM) -> int:
         counters = serve(plane, args.queue, options, in_process=args.in_process)
     except LakeshoreError as exc:
         print(f"lakeshore worker: {exc}", file=sys.stderr)
-        return 1
+        return 2 if isinstance(exc, ConfigError) else 1
     finally:
         plane.close()
     if args.json:
-        print(json.dumps({**asdict(counters), "executed": counters.executed}))
+        print(json.dumps(counters.totals()))
     return 0
 
 

@@ -53,10 +53,13 @@ class Channel:
                 return
             del self._unsent[:sent]
 
-    def receive(self) -> Iterator[list[Any]]:
-        """Read once and yield the messages that are complete. Raises ``EOFError`` at the end of the stream."""
+    def receive(self, *, block: bool = True) -> Iterator[list[Any]]:
+        """Read once and yield the messages that are complete. Raises ``EOFError`` at the end of the stream.
+
+        Without ``block``, raises ``BlockingIOError`` when nothing is there to be read.
+        """
         try:
-            data = self._sock.recv(_READ)
+            data = self._sock.recv(_READ, 0 if block else socket.MSG_DONTWAIT)
         except ConnectionError:
             data = b""
         if not data:

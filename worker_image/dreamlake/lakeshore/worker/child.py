@@ -20,6 +20,8 @@ from dreamlake.lakeshore.worker.outbox import Outbox, Report
 from dreamlake.lakeshore.worker.output import capture_output
 from dreamlake.lakeshore.worker.progress import Progress
 
+_BROKEN_MESSAGE = 76  # EX_PROTOCOL of sysexits.h
+
 
 class Child:
     """The loop of the child process."""
@@ -30,7 +32,13 @@ class Child:
         self.outbox = Outbox(self._send)
 
     def _send(self, reports: list[Report]) -> None:
-        self.channel.send(["reports", [report_to_list(report) for report in reports]])
+        try:
+            self.channel.send(["reports", [report_to_list(report) for report in reports]])
+        except OSError:
+            raise
+        except BaseException:
+            # A signal handler of the body's raised in the middle of a message: the rest of it can only be guessed.
+            os._exit(_BROKEN_MESSAGE)
 
     def run(self) -> None:
         """Serve until told to stop, or until the parent is gone."""
@@ -68,11 +76,18 @@ class Child:
 
     def _run_batch(self, executor: Executor, batch: list[list[Any]]) -> None:
         start = self.progress.start
+        skipped = []
         for raw in batch:
             ordinal, job = job_from_list(raw)
+            if job.attempt > 1:
+                self.outbox.flush()  # should this one end the process again, nothing else is lost
             if start(ordinal, time.monotonic()):
                 executor.execute(job)
+            else:
+                skipped.append(ordinal)
         self.outbox.flush()
+        if skipped:
+            self.channel.send(["skipped", skipped])
         self.progress.rest()
 
     def _finish(self, executor: Executor | None) -> None:

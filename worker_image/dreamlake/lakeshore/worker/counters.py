@@ -27,6 +27,11 @@ class Counters:
         """Bodies that ended, in whatever way."""
         return self.succeeded + self.failed + self.crashed
 
+    def totals(self) -> dict[str, int | float]:
+        """Give what was counted, for the closing line."""
+        names = ("succeeded", "failed", "crashed", "fenced", "claimed", "released", "busy_s")
+        return {"executed": self.executed, **{name: getattr(self, name) for name in names}}
+
     def poll_age_s(self) -> float:
         """Seconds since the plane last answered."""
         return time.monotonic() - self.last_poll

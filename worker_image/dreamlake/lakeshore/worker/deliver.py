@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Sequence
 from itertools import groupby
 
 from dreamlake.lakeshore.dispatch.plane import Frame, Plane
-from dreamlake.lakeshore.errors import FencedError
+from dreamlake.lakeshore.errors import FencedError, RefusedError
 from dreamlake.lakeshore.worker.outbox import DoneReport, FrameReport, LogReport, Report
+
+log = logging.getLogger("lakeshore.worker")
 
 
 def log_journal(inv_id: str) -> str:
@@ -24,16 +27,34 @@ def deliver(plane: Plane, worker_id: str, reports: Sequence[Report]) -> set[str]
     lost: set[str] = set()
     for inv_id, frames in _frames(reports):
         try:
-            plane.journal_append_many(inv_id, frames, worker_id=worker_id)
+            _append(plane, worker_id, inv_id, frames)
         except FencedError:
             lost.add(inv_id)
-    for report in reports:
-        if isinstance(report, LogReport):
-            plane.journal_append(log_journal(report.id), None, report.text.encode())
+    for inv_id, text in _texts(reports):
+        plane.journal_append(log_journal(inv_id), None, text.encode("utf-8", "replace"))
     ends = [report.finished for report in reports if isinstance(report, DoneReport)]
     if ends:
         lost |= plane.ack_many(worker_id, ends)
     return lost
+
+
+def _append(plane: Plane, worker_id: str, inv_id: str, frames: list[Frame]) -> None:
+    try:
+        plane.journal_append_many(inv_id, frames, worker_id=worker_id)
+    except RefusedError:
+        # A body that is repeated and yields more or less than before does not fit behind the end, or before
+        # the frames, that its journal has. The journal keeps what it has; the outcome lies on the row.
+        for frame in frames:
+            try:
+                plane.journal_append_many(inv_id, [frame], worker_id=worker_id)
+            except RefusedError as exc:
+                log.warning("a frame was left out: %s", exc)
+
+
+def _texts(reports: Iterable[Report]) -> Iterable[tuple[str, str]]:
+    written = [report for report in reports if isinstance(report, LogReport)]
+    for inv_id, group in groupby(written, key=lambda report: report.id):
+        yield inv_id, "".join(report.text for report in group)
 
 
 def _frames(reports: Iterable[Report]) -> Iterable[tuple[str, list[Frame]]]:

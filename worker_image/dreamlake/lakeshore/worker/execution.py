@@ -4,24 +4,31 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
-
-from dreamlake.lakeshore.home import home
 
 from dreamlake.lakeshore import lifecycle, wire
 from dreamlake.lakeshore.context.run_context import RunContext
 from dreamlake.lakeshore.context.storage import LocalStorage
 from dreamlake.lakeshore.dispatch.plane import Claimed, Finished, Frame
+from dreamlake.lakeshore.errors import FencedError, WireError
 from dreamlake.lakeshore.function.body import Holder, run_invocation
 from dreamlake.lakeshore.function.kinds import body_kind
+from dreamlake.lakeshore.home import home
 from dreamlake.lakeshore.transport import resolve
 from dreamlake.lakeshore.worker.failure import error_info
 from dreamlake.lakeshore.worker.outbox import DoneReport, FrameReport, Report
 from dreamlake.lakeshore.worker.retrying import may_retry, pause_s
 
+MOST_BYTES = 256 << 20
+"""Bytes of one result or one yielded value: SQLite takes up to 1 GB, and each is in memory several times."""
 _STREAMS = frozenset({"generator", "async_generator"})
 _MOST_REMEMBERED = 1024
+
+
+def _no_limit(_limit_s: float | None) -> AbstractContextManager[None]:
+    return nullcontext()
 
 
 class Executor:
@@ -38,8 +45,13 @@ class Executor:
         registry: Mapping[str, Callable[..., Any]] | None = None,
         interruptible: bool = False,
         collect_stream: bool = False,
+        limit: Callable[[float | None], AbstractContextManager[None]] = _no_limit,
     ) -> None:
-        """``interruptible``: let Ctrl-C through. ``collect_stream``: a stream's result is the list of its values."""
+        """``interruptible``: let Ctrl-C through. ``collect_stream``: a stream's result is the list of its values.
+
+        ``limit``: enforces ``timeout_s`` around a body; slots with processes of their own have no need of it.
+        ``report`` may raise ``FencedError`` for a frame: then the body is closed, and the end is reported as lost.
+        """
         self.report = report
         self.current: tuple[str, int] | None = None
         self.flush_output: Callable[[], None] = _nothing
@@ -52,6 +64,7 @@ class Executor:
         self._registry = dict(registry or {})
         self._interruptible = interruptible
         self._collect_stream = collect_stream
+        self._limit = limit
         self._streams: dict[int, tuple[Callable[..., Any], bool]] = {}
 
     def set_up(self) -> None:
@@ -70,7 +83,10 @@ class Executor:
         self.current = (job.id, job.attempt)
         stream = _Stream(job.id, self.report, collect=self._collect_stream)
         try:
-            finished = self._run(job, stream)
+            with self._limit(job.timeout_s):
+                finished = self._run(job, stream)
+        except FencedError as exc:
+            finished = Finished(job.id, job.attempt, error=error_info(exc))
         except BaseException as exc:
             if self._interruptible and isinstance(exc, KeyboardInterrupt):
                 raise
@@ -103,7 +119,7 @@ class Executor:
             stream.end()
             if self._collect_stream:
                 value = stream.values
-        return Finished(job.id, job.attempt, wire.pack(value))
+        return Finished(job.id, job.attempt, _of_bearable_size(wire.pack(value), "its result"))
 
     def _failed(self, job: Claimed, exc: BaseException, stream: _Stream) -> Finished:
         retries = self._retries if job.retries is None else job.retries
@@ -152,9 +168,18 @@ class _Stream:
         self._append(wire.FrameKind.ERROR, error, final=True)
 
     def _append(self, kind: wire.FrameKind, body: Any, *, final: bool = False) -> None:
-        data = wire.WireFrame(kind, self._seq, body).encode()
+        data = _of_bearable_size(wire.WireFrame(kind, self._seq, body).encode(), "a value that it yielded")
         self._report(FrameReport(self._id, Frame(self._seq, data, final)), len(data))
         self._seq += 1
+
+
+def _of_bearable_size(data: bytes, what: str) -> bytes:
+    if len(data) > MOST_BYTES:
+        raise WireError(
+            f"{what} takes {len(data) >> 20} MiB, and {MOST_BYTES >> 20} MiB may pass through a plane: "
+            "write it to a file with run.write and return its key"
+        )
+    return data
 
 
 def _nothing() -> None:

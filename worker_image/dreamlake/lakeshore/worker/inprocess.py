@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import select
 import time
 from collections.abc import Callable
 
 from dreamlake.lakeshore.dispatch.plane import Finished, Plane
-from dreamlake.lakeshore.errors import DispatchError
+from dreamlake.lakeshore.errors import DispatchError, FencedError
 from dreamlake.lakeshore.worker.counters import Counters
 from dreamlake.lakeshore.worker.execution import Executor
 from dreamlake.lakeshore.worker.keeper import LeaseKeeper
 from dreamlake.lakeshore.worker.leases import Leases
 from dreamlake.lakeshore.worker.options import WorkerOptions
-from dreamlake.lakeshore.worker.outbox import DoneReport, Outbox, Report
+from dreamlake.lakeshore.worker.outbox import DoneReport, FrameReport, Outbox, Report
 from dreamlake.lakeshore.worker.postmortem import STOPPED
 from dreamlake.lakeshore.worker.prefetch import Prefetch
+from dreamlake.lakeshore.worker.stopping import StopSwitch
 from dreamlake.lakeshore.worker.timeouts import time_limit
 
 _LOOK_AGAIN_S = 5.0
@@ -34,24 +36,28 @@ class InProcessWorker:
         temperature: float = 1.0,
         stop: Callable[[], bool] | None = None,
         poll: float = 0.05,
+        switch: StopSwitch | None = None,
     ) -> None:
+        """``stop`` is asked between jobs and, while idle, every ``poll`` seconds; ``switch`` wakes by itself."""
         self.options = options
         self.counters = Counters()
         self._stop = stop
         self._poll = poll
+        self._switch = switch
         self._leases = Leases(plane, queue, options, self.counters, kind=kind, temperature=temperature)
         self._prefetch = Prefetch()
         self._outbox = Outbox(self._deliver)
         self._listener = plane.listen(f"work:{queue}")
-        self._keeper = LeaseKeeper(self._leases, options.renew_every_s)
+        self._keeper = LeaseKeeper(self._leases, options.renew_every_s, draining=self._is_draining)
         self._executor = Executor(
             root=options.root,
             allow_pickled=options.allow_pickled,
             runtime_policy=options.runtime_policy,
             retries=options.retries,
             registry=options.registry,
-            report=self._outbox.add,
+            report=self._report,
             interruptible=True,
+            limit=time_limit,
         )
 
     def run(self) -> int:
@@ -59,6 +65,7 @@ class InProcessWorker:
         self._leases.register("active")
         self._executor.set_up()
         self._keeper.start()
+        self.counters.ready = True
         try:
             self._loop()
         finally:
@@ -78,7 +85,12 @@ class InProcessWorker:
             self._wait(idle_exit)
 
     def _told_to_stop(self) -> bool:
-        return self._stop is not None and self._stop()
+        return self._is_draining() or (self._stop is not None and self._stop())
+
+    def _is_draining(self) -> bool:
+        if self._switch is not None and self._switch.draining:
+            self.counters.draining = True
+        return self.counters.draining
 
     def _jobs_left(self) -> int:
         most = self.options.max_jobs
@@ -92,8 +104,7 @@ class InProcessWorker:
     def _run_held(self) -> None:
         while (job := self._keeper.begin_next()) is not None:
             try:
-                with time_limit(job.timeout_s):
-                    self._executor.execute(job)
+                self._executor.execute(job)
             except KeyboardInterrupt:
                 handed_back = Finished(job.id, job.attempt, error=STOPPED, retry=True)
                 self._outbox.add(DoneReport(handed_back, 0.0))
@@ -113,16 +124,29 @@ class InProcessWorker:
             limits.append(self._poll)
         if idle_exit is not None:
             limits.append(max(idle_exit / 4, 0.005))
-        self._listener.wait(min(limits))
+        fd = self._listener.fileno()
+        if self._switch is None or fd < 0:
+            self._listener.wait(min(limits) if self._switch is None else min(*limits, self._poll))
+            return
+        readable, _, _ = select.select([fd, self._switch.fileno()], [], [], min(limits))
+        if fd in readable:
+            self._listener.wait(0)
+
+    def _report(self, report: Report, size: int = 0) -> None:
+        """Queue a report. Raises ``FencedError`` for a frame of a body that may as well stop."""
+        self._outbox.add(report, size)
+        if isinstance(report, FrameReport) and self._keeper.has_lost(report.id):
+            raise FencedError(f"{report.id} was cancelled, or its lease ran out: its body was closed")
 
     def _deliver(self, reports: list[Report]) -> None:
         until = time.monotonic() + self.options.lease_s
-        while self._leases.report(reports) is None:
+        while (lost := self._leases.report(reports)) is None:
             if time.monotonic() >= until:
                 raise DispatchError(
                     "the plane took no reports for as long as a lease; what ran will run again"
                 )
             time.sleep(_PLANE_RETRY_S)
+        self._keeper.lose(lost)
         ends = [report for report in reports if isinstance(report, DoneReport)]
         self._prefetch.observe(sum(end.duration_s for end in ends), len(ends))
         self._keeper.reported(end.finished.id for end in ends)

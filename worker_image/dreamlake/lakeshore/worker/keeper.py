@@ -5,10 +5,10 @@ from __future__ import annotations
 import threading
 import time
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from dreamlake.lakeshore.dispatch.plane import Claimed
-from dreamlake.lakeshore.worker.leases import Leases
+from dreamlake.lakeshore.worker.leases import HEARTBEAT_S, Leases, WorkerState
 from dreamlake.lakeshore.worker.prefetch import HOLD_S
 
 
@@ -19,13 +19,18 @@ class LeaseKeeper:
     invocation to another worker: such bodies belong in slots with processes of their own.
     """
 
-    def __init__(self, leases: Leases, renew_every_s: float) -> None:
+    def __init__(
+        self, leases: Leases, renew_every_s: float, *, draining: Callable[[], bool] = lambda: False
+    ) -> None:
+        """``draining`` is asked now and then, for the worker's record."""
         self._lock = threading.Lock()
         self._leases = leases
         self._renew_every_s = renew_every_s
         self._waiting: deque[Claimed] = deque()
         self._unreported: dict[str, Claimed] = {}
         self._started: float | None = None
+        self._lost: set[str] = set()
+        self._draining = draining
         self._wake = threading.Event()
         self._over = False
         self._thread = threading.Thread(target=self._keep, name="lakeshore-leases", daemon=True)
@@ -46,8 +51,17 @@ class LeaseKeeper:
                 return None
             job = self._waiting.popleft()
             self._unreported[job.id] = job
+            self._lost.discard(job.id)
             self._started = time.monotonic()
         return job
+
+    def lose(self, ids: Iterable[str]) -> None:
+        """Note that these are this worker's no more: cancelled, or their lease ran out."""
+        self._lost.update(ids)
+
+    def has_lost(self, inv_id: str) -> bool:
+        """Say whether what runs is known to be lost."""
+        return inv_id in self._lost
 
     def end(self) -> None:
         """Note that the body has ended (its report may still be on the way)."""
@@ -76,8 +90,10 @@ class LeaseKeeper:
 
     def _keep(self) -> None:
         renewed = time.monotonic()
+        state: WorkerState = "active"
+        recorded = renewed
         while not self._over:
-            self._wake.wait(HOLD_S if self._waiting else self._renew_every_s / 2)
+            self._wake.wait(HOLD_S if self._waiting else min(self._renew_every_s / 2, HEARTBEAT_S))
             self._wake.clear()
             now = time.monotonic()
             started = self._started
@@ -86,6 +102,10 @@ class LeaseKeeper:
             if now - renewed >= self._renew_every_s * 0.9:
                 renewed = now
                 self._renew()
+            if now - recorded >= HEARTBEAT_S or (state == "active" and self._draining()):
+                recorded = now
+                state = "draining" if self._draining() else "active"
+                self._leases.register(state)
 
     def _hand_back(self) -> None:
         with self._lock:
@@ -99,6 +119,7 @@ class LeaseKeeper:
         lost = self._leases.renew(jobs)
         if not lost:
             return
+        self.lose(lost)
         with self._lock:
             kept = [job for job in self._waiting if job.id not in lost]
             self._waiting.clear()

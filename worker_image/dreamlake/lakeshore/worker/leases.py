@@ -11,7 +11,7 @@ import os
 import socket
 import time
 from collections.abc import Iterable, Sequence
-from typing import Literal
+from typing import Literal, TypeAlias
 
 from dreamlake.lakeshore.dispatch.plane import Claimed, Plane, WorkerRecord
 from dreamlake.lakeshore.errors import DispatchError
@@ -20,6 +20,10 @@ from dreamlake.lakeshore.worker.deliver import deliver
 from dreamlake.lakeshore.worker.identity import new_worker_id
 from dreamlake.lakeshore.worker.options import WorkerOptions
 from dreamlake.lakeshore.worker.outbox import DoneReport, Report
+
+WorkerState: TypeAlias = Literal["starting", "active", "draining"]
+HEARTBEAT_S = 10.0
+"""Seconds between two writings of a worker's record."""
 
 log = logging.getLogger("lakeshore.worker")
 
@@ -120,7 +124,7 @@ class Leases:
         else:
             counters.failed += 1
 
-    def register(self, state: Literal["starting", "active", "draining"]) -> None:
+    def register(self, state: WorkerState) -> None:
         """Write the worker's record; also its heartbeat."""
         record = WorkerRecord(
             id=self.worker_id,
@@ -136,6 +140,8 @@ class Leases:
             self._plane.register_worker(record)
         except DispatchError as exc:
             log.warning("could not write the worker's record, trying again: %s", exc)
+            return
+        self._counters.last_poll = time.monotonic()  # a long lease is renewed more rarely than probes look
 
     def sign_off(self) -> None:
         """Remove the worker's record."""

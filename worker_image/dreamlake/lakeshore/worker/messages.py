@@ -1,7 +1,8 @@
 """What a slot's parent and child say to each other, as the lists that travel over their ``Channel``.
 
 Parent to child: ``["hello", settings]``, ``["run", [job, ...]]``, ``["stop"]``.
-Child to parent: ``["ready"]``, ``["failed", message]`` (it cannot start), ``["reports", [report, ...]]``.
+Child to parent: ``["ready"]``, ``["failed", message]`` (it cannot start), ``["reports", [report, ...]]``,
+``["skipped", [ordinal, ...]]`` (taken back in time, not started).
 """
 
 from __future__ import annotations

@@ -46,7 +46,7 @@ Report: TypeAlias = FrameReport | LogReport | DoneReport
 
 
 class Outbox:
-    """Hands reports to ``sink`` in order.
+    """Hands reports to ``sink`` in order; again, with later ones, when it raised.
 
     A report that comes after a pause goes at once; those that come thick and fast go together, none of them
     waiting longer than ``LINGER_S`` for the sending thread (plus what the body keeps the GIL for).
@@ -96,8 +96,8 @@ class Outbox:
         self._last = now
         if not self._reports:
             return
-        reports, self._reports, self._bytes = self._reports, [], 0
-        self._sink(reports)
+        self._sink(self._reports)
+        self._reports, self._bytes = [], 0  # kept where the sink was interrupted: it is idempotent
         self._last = time.monotonic()
 
     def _arm(self) -> None:

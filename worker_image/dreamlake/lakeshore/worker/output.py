@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import sys
+import threading
 from typing import TextIO
 
 from dreamlake.lakeshore.worker.execution import Executor
@@ -28,6 +30,7 @@ class JobOutput(io.TextIOBase):
         self._seq = 0
         self._kept = 0
         self._line = ""
+        self._lock = threading.RLock()
 
     @property
     def encoding(self) -> str:  # type: ignore[override]
@@ -48,21 +51,25 @@ class JobOutput(io.TextIOBase):
 
     def write(self, text: str) -> int:
         """Show ``text`` and keep it with the running job."""
-        self._shown.write(text)
-        job = self._executor.current
-        if job != self._job:
-            self._job, self._seq, self._kept, self._line = job, 0, 0, ""
-        if job is not None:
-            self._line += text
-            if "\n" in text or len(self._line) >= _BATCH:
-                self._report()
+        with contextlib.suppress(OSError, ValueError):  # nobody reads it any more, or its disk is full
+            self._shown.write(text)
+        with self._lock:  # a body's threads print too
+            job = self._executor.current
+            if job != self._job:
+                self._job, self._seq, self._kept, self._line = job, 0, 0, ""
+            if job is not None:
+                self._line += text
+                if "\n" in text or len(self._line) >= _BATCH:
+                    self._report()
         return len(text)
 
     def flush(self) -> None:
         """Flush the shown stream and report an unfinished line."""
-        self._shown.flush()
-        if self._job is not None and self._job == self._executor.current:
-            self._report()
+        with contextlib.suppress(OSError, ValueError):
+            self._shown.flush()
+        with self._lock:
+            if self._job is not None and self._job == self._executor.current:
+                self._report()
 
     def _report(self) -> None:
         if self._job is None or not self._line or self._kept >= MOST_KEPT:
@@ -79,8 +86,8 @@ class JobOutput(io.TextIOBase):
 
 def capture_output(executor: Executor) -> None:
     """Put ``JobOutput`` in the place of this process's standard streams."""
-    sys.stdout = JobOutput(executor, sys.stdout)  # type: ignore[assignment]
-    sys.stderr = JobOutput(executor, sys.stderr)  # type: ignore[assignment]
+    sys.stdout = JobOutput(executor, sys.stdout)
+    sys.stderr = JobOutput(executor, sys.stderr)
     executor.flush_output = _flush_streams
 
 

@@ -12,6 +12,7 @@ from dreamlake.lakeshore.worker.retrying import pause_s
 from dreamlake.lakeshore.worker.slot import Slot
 
 STOPPED = ErrorInfo("WorkerStopped", "the worker was told to stop while the job ran; it was handed back")
+BYSTANDER = ErrorInfo("WorkerStopped", "its process was ended on account of another job; it was handed back")
 LEASE_LOST = ErrorInfo("LeaseLost", "cancelled, or the lease ran out; nothing more is reported of it")
 
 
@@ -48,13 +49,15 @@ def _end_of_current(
     slot: Slot, job: Claimed, status: int, *, out_of_memory: bool, retries: int
 ) -> Finished | None:
     because = slot.killed_because
+    if because is not None and slot.killed_job not in {None, job}:
+        because = BYSTANDER
     pause = pause_s(job.backoff, job.attempt)
     if because is None:
         error = crash_info(status, out_of_memory=out_of_memory)
         return Finished(job.id, job.attempt, error=error, retry=True, delay_s=pause, crashed=True)
     if because is LEASE_LOST:
         return None
-    if because is STOPPED:
+    if because in {STOPPED, BYSTANDER}:
         return Finished(job.id, job.attempt, error=because, retry=True)
     allowed = retries if job.retries is None else job.retries
     return Finished(job.id, job.attempt, error=because, retry=job.attempt <= allowed, delay_s=pause)

@@ -11,9 +11,10 @@ import os
 import struct
 import tempfile
 
-_CURRENT = struct.Struct("<Qd")  # ordinal of the job that runs (0: none), its start on the monotonic clock
-_SKIP = struct.Struct("<QQ")  # ordinals in [first, end) are not to be started
-_SIZE = _CURRENT.size + _SKIP.size
+_ORDINAL = struct.Struct("<Q")  # of the job that runs (0: none), at 0
+_START = struct.Struct("<d")  # of that job, on the monotonic clock, at 8
+_SKIP = struct.Struct("<QQ")  # ordinals in [first, end) are not to be started, at 16
+_START_AT, _SKIP_AT, _SIZE = 8, 16, 32
 
 
 class Progress:
@@ -36,22 +37,25 @@ class Progress:
 
     def start(self, ordinal: int, at: float) -> bool:
         """Child: note that ``ordinal`` starts at ``at``; False when the parent took it back."""
-        _CURRENT.pack_into(self._map, 0, ordinal, at)
-        first, end = _SKIP.unpack_from(self._map, _CURRENT.size)
+        # The start is written first and read last: a new ordinal is never seen with an older start.
+        _START.pack_into(self._map, _START_AT, at)
+        _ORDINAL.pack_into(self._map, 0, ordinal)
+        first, end = _SKIP.unpack_from(self._map, _SKIP_AT)
         return not first <= ordinal < end
 
     def rest(self) -> None:
         """Child: note that nothing runs."""
-        _CURRENT.pack_into(self._map, 0, 0, 0.0)
+        _ORDINAL.pack_into(self._map, 0, 0)
 
     def current(self) -> tuple[int, float]:
         """Parent: the ordinal that runs (0 for none) and when it started (monotonic seconds)."""
-        ordinal, at = _CURRENT.unpack_from(self._map, 0)
+        (ordinal,) = _ORDINAL.unpack_from(self._map, 0)
+        (at,) = _START.unpack_from(self._map, _START_AT)
         return ordinal, at
 
     def take_back(self, first: int, end: int) -> None:
         """Parent: forbid the child to start ordinals in [first, end). See ``current`` afterwards for what it had."""
-        _SKIP.pack_into(self._map, _CURRENT.size, first, end)
+        _SKIP.pack_into(self._map, _SKIP_AT, first, end)
 
     def close(self) -> None:
         """Unmap."""

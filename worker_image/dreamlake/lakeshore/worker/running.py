@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -70,16 +70,18 @@ def serve(plane: Plane, queue: str, options: WorkerOptions, *, in_process: bool 
     temperature = 1.0 if record is None else record.temperature
     switch = StopSwitch()
     worker: InProcessWorker | Supervisor
+    if in_process:
+        worker = InProcessWorker(plane, queue, options, kind=kind, temperature=temperature, switch=switch)
+    else:
+        worker = Supervisor(plane, queue, options, switch, kind=kind, temperature=temperature)
+    limit = options.drain_timeout_s
     try:
-        with stop_on_signals(switch):
-            if in_process:
-                worker = InProcessWorker(
-                    plane, queue, options, kind=kind, temperature=temperature, stop=lambda: switch.draining
-                )
-            else:
-                worker = Supervisor(plane, queue, options, switch, kind=kind, temperature=temperature)
-            with _health(options, worker.counters):
-                worker.run()
+        with (
+            stop_on_signals(switch, interrupt=in_process, drain_timeout_s=limit),
+            _health(options, worker.counters),
+            suppress(KeyboardInterrupt),  # told to stop in the middle of a body: it was handed back
+        ):
+            worker.run()
     finally:
         switch.close()
     return worker.counters

@@ -32,8 +32,10 @@ class Slot:
         self.ready = False
         self.prefetch = Prefetch()
         self.killed_because: ErrorInfo | None = None
+        self.killed_job: Claimed | None = None
         self.start_failure: str | None = None
         self._held: dict[int, Claimed] = {}
+        self._skipped: list[Claimed] = []
         self._ordinals = 0
         self._oom_kills = _oom_kills()
         parent, child = socket.socketpair()
@@ -44,6 +46,7 @@ class Slot:
         finally:
             child.close()
             os.close(fd)
+        self.death_fd = _death_fd(self._process.pid)
         self.channel = Channel(parent)
         self.channel.post(["hello", settings])
 
@@ -92,25 +95,37 @@ class Slot:
         taken = [ordinal for ordinal in self._held if ordinal > current]
         return [self._held.pop(ordinal) for ordinal in taken]
 
-    def forget(self, inv_id: str) -> None:
-        """Drop a claim that is not this worker's any more; a report of it will be fenced."""
-        for ordinal, job in list(self._held.items()):
-            if job.id == inv_id:
-                del self._held[ordinal]
+    def take_skipped(self) -> list[Claimed]:
+        """Give the claims that the child did not start though the parent thought so; to be handed back.
+
+        It happens when a claim is taken back in the very moment in which its start is noted.
+        """
+        skipped, self._skipped = self._skipped, []
+        return skipped
 
     # -- what it says
     def read(self) -> list[Report]:
         """Read what the child sent. Raises ``EOFError`` when it is gone."""
         reports: list[Report] = []
-        for message in self.channel.receive():
+        for message in self._messages():
             if message[0] == "ready":
                 self.ready = True
             elif message[0] == "failed":
                 self.start_failure = str(message[1])
+            elif message[0] == "skipped":
+                self._skipped += [self._held.pop(n) for n in message[1] if n in self._held]
             else:
                 reports += [report_from_list(raw) for raw in message[1]]
         self._learn(reports)
         return reports
+
+    def _messages(self) -> list[list[Any]]:
+        try:
+            return list(self.channel.receive(block=False))
+        except BlockingIOError:
+            if self.has_ended():  # and the channel is held open by what its body left behind
+                raise EOFError from None
+            return []
 
     def _learn(self, reports: Sequence[Report]) -> None:
         ends = [report for report in reports if isinstance(report, DoneReport)]
@@ -126,11 +141,22 @@ class Slot:
                     break
 
     # -- how it ends
-    def kill(self, because: ErrorInfo) -> None:
-        """End the child and the processes its body started, at once; ``because`` becomes the job's error."""
-        self.killed_because = self.killed_because or because
+    def kill(self, because: ErrorInfo, job: Claimed | None = None) -> None:
+        """End the child and the processes its body started, at once; ``because`` becomes the error of ``job``.
+
+        Should another one run by then, it is not blamed. Without ``job``, whatever runs is meant.
+        """
+        if self.killed_because is None:
+            self.killed_because, self.killed_job = because, job
+        self._kill_group()
+
+    def _kill_group(self) -> None:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, signal.SIGKILL)
+
+    def has_ended(self) -> bool:
+        """Say whether the child has ended."""
+        return self._process.poll() is not None
 
     def stop(self) -> None:
         """Ask the child to end once it has run what it holds."""
@@ -141,9 +167,9 @@ class Slot:
         try:
             status = self._process.wait(timeout)
         except subprocess.TimeoutExpired:
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.killpg(self._process.pid, signal.SIGKILL)
+            self._kill_group()
             status = self._process.wait(timeout)
+        self._kill_group()  # processes that its body left behind
         return status, status == -signal.SIGKILL and _oom_kills() > self._oom_kills
 
     def last_words(self, timeout: float = 10.0) -> list[Report]:
@@ -173,6 +199,8 @@ class Slot:
         """Free the descriptors; the child must have been reaped."""
         self.channel.close()
         self._progress.close()
+        if self.death_fd >= 0:
+            os.close(self.death_fd)
 
 
 def _start(channel_fd: int, progress_fd: int) -> subprocess.Popen[bytes]:
@@ -184,6 +212,19 @@ def _start(channel_fd: int, progress_fd: int) -> subprocess.Popen[bytes]:
         pass_fds=(channel_fd, progress_fd),
         start_new_session=True,
     )
+
+
+def _death_fd(pid: int) -> int:
+    """Give a descriptor that becomes readable when a child process ends, or -1 where there are none such.
+
+    The end of the channel tells the same, unless a body has left processes behind that hold it open.
+    """
+    if sys.platform != "linux":
+        return -1
+    try:
+        return os.pidfd_open(pid)
+    except OSError:
+        return -1
 
 
 def _oom_kills() -> int:

@@ -52,14 +52,27 @@ class StopSwitch:
 
 
 @contextlib.contextmanager
-def stop_on_signals(switch: StopSwitch) -> Iterator[None]:
-    """Let SIGTERM and SIGINT act on ``switch``; a no-op outside the main thread, where Python forbids it."""
+def stop_on_signals(
+    switch: StopSwitch, *, interrupt: bool = False, drain_timeout_s: float | None = None
+) -> Iterator[None]:
+    """Let SIGTERM and SIGINT act on ``switch``; a no-op outside the main thread, where Python forbids it.
+
+    With ``interrupt`` the second one, or the first after ``drain_timeout_s`` seconds, raises
+    ``KeyboardInterrupt`` in whatever runs: a body in this very process cannot be ended otherwise.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
 
+    timer = threading.Timer(drain_timeout_s or 0.0, signal.raise_signal, [signal.SIGTERM])
+    timer.daemon = True
+
     def on_signal(_number: int, _frame: FrameType | None) -> None:
         switch.request()
+        if interrupt and switch.requests == 1 and drain_timeout_s is not None:
+            timer.start()
+        if interrupt and switch.requests == 2:
+            raise KeyboardInterrupt
 
     before: dict[signal.Signals, Any] = {}
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -67,5 +80,6 @@ def stop_on_signals(switch: StopSwitch) -> Iterator[None]:
     try:
         yield
     finally:
+        timer.cancel()
         for number, handler in before.items():
             signal.signal(number, handler)

@@ -5,26 +5,26 @@ from __future__ import annotations
 import logging
 import math
 import os
-import selectors
 import time
-from typing import Any
+from collections.abc import Iterable
 
-from dreamlake.lakeshore.dispatch.plane import Plane
+from dreamlake.lakeshore.dispatch.plane import Claimed, Plane
 from dreamlake.lakeshore.errors import WorkerError
 from dreamlake.lakeshore.worker.assigning import share_out
+from dreamlake.lakeshore.worker.backlog import Backlog
 from dreamlake.lakeshore.worker.counters import Counters
-from dreamlake.lakeshore.worker.leases import Leases
+from dreamlake.lakeshore.worker.leases import HEARTBEAT_S, Leases
 from dreamlake.lakeshore.worker.limits import inspect, next_look_s
 from dreamlake.lakeshore.worker.options import WorkerOptions
-from dreamlake.lakeshore.worker.outbox import DoneReport, Report
+from dreamlake.lakeshore.worker.outbox import DoneReport
 from dreamlake.lakeshore.worker.postmortem import LEASE_LOST, STOPPED, reports_after_death, timed_out
 from dreamlake.lakeshore.worker.slot import Slot
+from dreamlake.lakeshore.worker.slots import Slots
 from dreamlake.lakeshore.worker.stopping import StopSwitch
 from dreamlake.lakeshore.worker.timers import Timers
 
 log = logging.getLogger("lakeshore.worker")
 
-_HEARTBEAT_S = 10.0
 _LOOK_AGAIN_S = 5.0  # between claims of an idle worker that nothing woke: a belt to the wake-ups' braces
 _POLL_S = 0.05  # the same where wake-ups cannot be had
 _CANCEL_CHECK_S = 0.2
@@ -51,10 +51,16 @@ class Supervisor:
         self._queue = queue
         self._leases = Leases(plane, queue, options, self.counters, kind=kind, temperature=temperature)
         self._listener = plane.listen(f"work:{queue}")
-        self._selector = selectors.DefaultSelector()
         self._timers = Timers()
-        self._slots: list[Slot] = []
-        self._undelivered: list[Report] = []
+        self._backlog = Backlog(self._leases)
+        self._slots = Slots(
+            {
+                "root": os.fspath(options.root),
+                "allow_pickled": options.allow_pickled,
+                "runtime_policy": options.runtime_policy,
+                "retries": options.retries,
+            }
+        )
         self._hungry = True  # whether a claim may find something: set by wake-ups, cleared by a short answer
         self._start_failures = 0
         self._idle_since = time.monotonic()
@@ -73,13 +79,13 @@ class Supervisor:
     # -- the loop
     def _begin(self) -> None:
         self._leases.register("starting")
-        self._selector.register(self.switch.fileno(), selectors.EVENT_READ, self.switch)
+        self._slots.watch(self.switch.fileno(), self.switch)
         if self._listener.fileno() >= 0:
-            self._selector.register(self._listener.fileno(), selectors.EVENT_READ, self._listener)
+            self._slots.watch(self._listener.fileno(), self._listener)
         for _ in range(self.options.concurrency):
-            self._add_slot()
+            self._slots.add()
         now = time.monotonic()
-        self._timers.set("heartbeat", now + _HEARTBEAT_S)
+        self._timers.set("heartbeat", now + HEARTBEAT_S)
         self._timers.set("renew", now + self.options.renew_every_s)
         log.info("worker %s takes jobs from queue %r", self._leases.worker_id, self._queue)
 
@@ -91,12 +97,12 @@ class Supervisor:
         self._enforce_limits(now)
         self._claim(now)
         self._collect(self._wait_s(time.monotonic()))
-        self._deliver()
+        self._let_go(self._backlog.deliver())
 
     def _is_over(self) -> bool:
         if self.switch.stopping:
             return True
-        if self._undelivered or any(not slot.is_idle for slot in self._slots):
+        if self._backlog or any(not slot.is_idle for slot in self._slots):
             return False
         if self.switch.draining or self._jobs_left() == 0:
             return True
@@ -106,7 +112,7 @@ class Supervisor:
         return time.monotonic() - self._idle_since >= idle_exit
 
     def _wait_s(self, now: float) -> float:
-        limits = [self._timers.next_in(now), _HEARTBEAT_S]
+        limits = [self._timers.next_in(now), self._backlog.next_in(now), HEARTBEAT_S]
         limits += [next_look_s(slot.running(), slot.held, now) for slot in self._slots]
         if self._drain_began is not None and self.options.drain_timeout_s is not None:
             limits.append(self._drain_began + self.options.drain_timeout_s - now)
@@ -122,7 +128,7 @@ class Supervisor:
         return math.inf if most is None else most - self.counters.claimed + self.counters.released
 
     def _may_claim(self) -> bool:
-        return self._hungry and not self.switch.draining and not self._undelivered
+        return self._hungry and not self.switch.draining and not self._backlog
 
     def _claim(self, now: float) -> None:
         rooms = [slot.room for slot in self._slots]
@@ -152,10 +158,16 @@ class Supervisor:
             if name == "look":
                 self._hungry = True
             elif name == "heartbeat":
-                self._leases.register("draining" if self.switch.draining else "active")
-                self._timers.set("heartbeat", now + _HEARTBEAT_S)
+                self._heartbeat(now)
             elif name in {"renew", "cancel-check"}:
                 self._renew(now)
+
+    def _heartbeat(self, now: float) -> None:
+        self._leases.register("draining" if self.switch.draining else "active")
+        self._timers.set("heartbeat", now + HEARTBEAT_S)
+        for slot in self._slots:
+            if slot.has_ended():
+                self._bury(slot)
 
     def _renew(self, now: float) -> None:
         lost = self._leases.renew(job for slot in self._slots for job in slot.held)
@@ -166,14 +178,16 @@ class Supervisor:
     def _let_go(self, lost: set[str]) -> None:
         """Stop what is not ours any more: cancelled, or given to another worker after the lease ran out."""
         for slot in self._slots if lost else ():
+            if not any(job.id in lost for job in slot.held):
+                continue
+            self._hand_back(job for job in slot.take_back() if job.id not in lost)
             running = slot.running()
-            for job in slot.held:
-                if job.id not in lost:
-                    continue
-                if running is not None and job.id == running[0].id:
-                    slot.kill(LEASE_LOST)
-                else:
-                    slot.forget(job.id)
+            if running is not None and running[0].id in lost:
+                slot.kill(LEASE_LOST, running[0])
+
+    def _hand_back(self, jobs: Iterable[Claimed]) -> None:
+        self._leases.release(jobs)
+        self._hungry = True
 
     def _enforce_limits(self, now: float) -> None:
         for slot in self._slots:
@@ -182,10 +196,9 @@ class Supervisor:
             running = slot.running()
             found = inspect(running, slot.held, now)
             if found == "timeout" and running is not None and running[0].timeout_s is not None:
-                slot.kill(timed_out(running[0].timeout_s))
+                slot.kill(timed_out(running[0].timeout_s), running[0])
             elif found == "stuck":
-                self._leases.release(slot.take_back())
-                self._hungry = True
+                self._hand_back(slot.take_back())
 
     def _drain(self, now: float) -> None:
         if self._drain_began is None:
@@ -201,16 +214,9 @@ class Supervisor:
 
     # -- what the slots say
     def _collect(self, timeout: float) -> None:
-        for slot in self._slots:
-            events = selectors.EVENT_READ | (selectors.EVENT_WRITE if slot.channel.has_unsent else 0)
-            self._selector.modify(slot.channel, events, slot)
-        for key, mask in self._selector.select(timeout):
-            owner = key.data
+        for owner in self._slots.wait(timeout, reading=not self._backlog.full):
             if isinstance(owner, Slot):
-                if mask & selectors.EVENT_WRITE:
-                    owner.channel.flush()
-                if mask & selectors.EVENT_READ:
-                    self._read(owner)
+                self._read(owner)
             elif owner is self._listener:
                 self._woken()
             else:
@@ -229,7 +235,8 @@ class Supervisor:
         except EOFError:
             self._bury(slot)
             return
-        self._undelivered += reports
+        self._backlog.add(reports)
+        self._hand_back(slot.take_skipped())
         if any(isinstance(report, DoneReport) for report in reports):
             self._idle_since = time.monotonic()
         if slot.ready and not was_ready:
@@ -240,8 +247,8 @@ class Supervisor:
                 self._leases.register("active")
 
     def _bury(self, slot: Slot) -> None:
-        self._selector.unregister(slot.channel)
         self._slots.remove(slot)
+        self._backlog.add(slot.last_words(timeout=0))
         status = self._settle(slot)
         if not slot.ready:
             self._start_failures += 1
@@ -249,7 +256,7 @@ class Supervisor:
                 reason = slot.start_failure or f"its process ended with status {status} before it was ready"
                 raise WorkerError(f"the worker cannot start: {reason}")
         if not self.switch.draining and self._jobs_left() > 0:
-            self._add_slot()
+            self._slots.add()
 
     def _settle(self, slot: Slot) -> int:
         """Account for what a dead slot held."""
@@ -257,34 +264,10 @@ class Supervisor:
         reports, unstarted = reports_after_death(
             slot, status, out_of_memory=out_of_memory, retries=self.options.retries
         )
-        self._undelivered += reports
-        self._leases.release(unstarted)
+        self._backlog.add(reports)
+        self._leases.release(unstarted + slot.take_skipped())
         slot.close()
         return status
-
-    def _deliver(self) -> None:
-        if not self._undelivered or self._timers.is_set("report"):
-            return
-        reports = self._undelivered
-        lost = self._leases.report(reports)
-        if lost is None:
-            self._timers.set("report", time.monotonic() + _PLANE_RETRY_S)
-            return
-        self._undelivered = []
-        ended = {report.finished.id for report in reports if isinstance(report, DoneReport)}
-        self._let_go(lost - ended)
-
-    # -- beginning and end of slots
-    def _add_slot(self) -> None:
-        settings: dict[str, Any] = {
-            "root": os.fspath(self.options.root),
-            "allow_pickled": self.options.allow_pickled,
-            "runtime_policy": self.options.runtime_policy,
-            "retries": self.options.retries,
-        }
-        slot = Slot(settings)
-        self._slots.append(slot)
-        self._selector.register(slot.channel, selectors.EVENT_READ, slot)
 
     def _end(self) -> None:
         """Leave nothing behind: children ended, running jobs handed back, the record removed."""
@@ -294,10 +277,9 @@ class Supervisor:
             else:
                 slot.kill(STOPPED)
         for slot in self._slots:
-            self._undelivered += slot.last_words()
+            self._backlog.add(slot.last_words())
             self._settle(slot)
-        if self._undelivered:
-            self._leases.report(self._undelivered)
+        self._backlog.deliver(at_once=True)
         self._leases.sign_off()
-        self._selector.close()
+        self._slots.close()
         self._listener.close()
