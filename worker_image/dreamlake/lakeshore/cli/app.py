@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
-from typing import Annotated
+from typing import Annotated, Any
 
-import click
 import typer
 
 from dreamlake.lakeshore.cli import jobs, queues, simulate, submit, up, worker
 from dreamlake.lakeshore.errors import InvocationCancelledError, InvocationFailedError, LakeshoreError
+
+UsageError: type[Exception] = typer.BadParameter.__mro__[1]
+"""Typer's own, wherever this version of it keeps it: some bring click along, some depend on it."""
 
 OK, NO_SUCCESS, WRONG_USE, INTERRUPTED = 0, 1, 2, 130
 """Exit statuses: done; a job did not succeed (in time); nothing was done, see the line on stderr; Ctrl-C."""
@@ -50,30 +53,36 @@ def _root(
 
 def run(argv: Sequence[str] | None = None) -> int:
     """Run one command and give its exit status; every expected error is one line on stderr."""
-    command = typer.main.get_command(app)
+    args = list(sys.argv[1:] if argv is None else argv) or ["--help"]
     try:
-        result = command.main(
-            args=list(sys.argv[1:] if argv is None else argv), prog_name="lakeshore", standalone_mode=False
-        )
-    except click.UsageError as exc:
-        where = exc.ctx.command_path if exc.ctx else "lakeshore"
-        return _fail(f"{exc.format_message()} (see `{where} --help`)", WRONG_USE)
-    except click.ClickException as exc:
-        return _fail(exc.format_message(), WRONG_USE)
-    except (click.Abort, KeyboardInterrupt):
-        return _fail("interrupted", INTERRUPTED)
+        result = typer.main.get_command(app).main(args=args, prog_name="lakeshore", standalone_mode=False)
+    except UsageError as exc:
+        return _wrong_use(exc)
+    except (typer.Abort, KeyboardInterrupt):
+        return INTERRUPTED
     except (InvocationFailedError, InvocationCancelledError, TimeoutError) as exc:
         return _fail(str(exc), NO_SUCCESS)
     except LakeshoreError as exc:
         return _fail(str(exc), WRONG_USE)
-    except BrokenPipeError:
-        # The reader (head, less) has had enough: that is its right. Nothing more can be written.
-        sys.stderr.close()
+    except SystemExit as exc:
+        if not isinstance(exc.__context__, BrokenPipeError):
+            raise
+        # The reader (head, less) has had enough: that is its right. What is still buffered goes nowhere.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return OK
+    except OSError as exc:
+        return _fail(f"{exc.filename or 'the output'}: {exc.strerror}: nothing more was done", WRONG_USE)
     return result if isinstance(result, int) else OK
 
 
+def _wrong_use(error: Any) -> int:
+    where = error.ctx.command_path if error.ctx else "lakeshore"
+    if error.ctx is not None and error.message == error.ctx.get_help():
+        typer.echo(error.message)  # a group without a command: its help is what was asked for
+        return OK
+    return _fail(f"{error.format_message().rstrip('.')} (see `{where} --help`)", WRONG_USE)
+
+
 def _fail(message: str, status: int) -> int:
-    line = " ".join(message.split("\n"))
-    print(f"lakeshore: {line}", file=sys.stderr)
+    print(f"lakeshore: {' '.join(message.split())}", file=sys.stderr)
     return status

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import time
+from collections.abc import Iterator
 from typing import Annotated, Any
 
 import typer
@@ -17,7 +17,7 @@ from dreamlake.lakeshore.worker.deliver import log_journal
 
 app = typer.Typer(help="Look at jobs, end them, read their output and results.", no_args_is_help=True)
 
-_FOLLOW_S = 1.0
+_FOLLOW_S = 0.25  # of silence, after which to look whether the job has ended
 JobId = Annotated[str, typer.Argument(metavar="ID", help="Invocation id, as submit printed it.")]
 
 
@@ -106,15 +106,14 @@ def logs(
     """Print what a job printed (through Python's stdout and stderr, on a worker with slots of its own)."""
     with plane(url, namespace) as opened:
         _row(opened, inv_id)
-        since, ended = -1, False
+        since = -1
         while True:
-            ended = ended or not follow or _row(opened, inv_id)["state"] in TERMINAL_STATES
+            ended = not follow or _row(opened, inv_id)["state"] in TERMINAL_STATES
             for seq, text in _log(opened, inv_id, since, 0.0 if ended else _FOLLOW_S):
                 since = seq
                 _print_log(text, as_json=as_json)
             if ended:
                 return
-            ended = _row(opened, inv_id)["state"] in TERMINAL_STATES
 
 
 @app.command("result")
@@ -161,17 +160,13 @@ def _row(opened: Plane, inv_id: str) -> dict[str, Any]:
     return row
 
 
-def _log(opened: Plane, inv_id: str, since: int, timeout: float) -> list[tuple[int, str]]:
-    found: list[tuple[int, str]] = []
-    started = time.monotonic()
+def _log(opened: Plane, inv_id: str, since: int, timeout: float) -> Iterator[tuple[int, str]]:
+    """Give what was printed after ``since``, until nothing more comes for ``timeout`` seconds."""
     try:
         for seq, data in opened.journal_read(log_journal(inv_id), since=since, timeout=timeout):
-            found.append((seq, data.decode("utf-8", "replace")))
-            if time.monotonic() - started >= timeout > 0:
-                break
+            yield seq, data.decode("utf-8", "replace")
     except TimeoutError:
-        pass  # there is no more for now
-    return found
+        return
 
 
 def _print_log(text: str, *, as_json: bool) -> None:

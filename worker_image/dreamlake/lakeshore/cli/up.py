@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from dreamlake.lakeshore.cli.opening import NamespaceOption, UrlOption, plane
-from dreamlake.lakeshore.cli.output import JsonFlag, print_json
+from dreamlake.lakeshore.cli.output import JsonFlag
 from dreamlake.lakeshore.errors import ConfigError
 from dreamlake.lakeshore.home import home
-from dreamlake.lakeshore.pool.elastic import ElasticPool
-from dreamlake.lakeshore.pool.queue_file import QueueSpec, check_distinct, read_queue_file
-from dreamlake.lakeshore.pool.queue_pool import PoolView
-from dreamlake.lakeshore.worker.stopping import StopSwitch, stop_on_signals
+
+if TYPE_CHECKING:
+    from dreamlake.lakeshore.pool.queue_file import QueueSpec
 
 EXAMPLE = """\
 apiVersion: lakeshore.dreamlake.ai/v1alpha1
@@ -59,17 +56,20 @@ def up(
         return
     if not files:
         raise ConfigError("name a file with -f queue.yaml; `lakeshore up --example` prints a minimal one")
-    specs = [spec for file in files for spec in read_queue_file(file)]
-    check_distinct(specs, ", ".join(map(str, files)))
     if root is not None and not root.is_dir():
         raise ConfigError(f"--root {root} is not a directory: create it or give another one")
-    _say_unused(specs)
+    specs = _read(files)
+    # Only here: the other commands start faster without the pool, its YAML and its table.
+    from dreamlake.lakeshore.cli.display import display  # noqa: PLC0415
+    from dreamlake.lakeshore.pool.elastic import ElasticPool  # noqa: PLC0415
+    from dreamlake.lakeshore.worker.stopping import StopSwitch, stop_on_signals  # noqa: PLC0415
+
     switch = StopSwitch()
     try:
         with (
             plane(url, namespace) as opened,
             stop_on_signals(switch),
-            _display(switch, as_json=as_json) as show,
+            display(switch, as_json=as_json) as show,
         ):
             ElasticPool(
                 opened,
@@ -86,56 +86,12 @@ def up(
         switch.close()
 
 
-def _say_unused(specs: list[QueueSpec]) -> None:
+def _read(files: Sequence[Path]) -> list[QueueSpec]:
+    from dreamlake.lakeshore.pool.queue_file import check_distinct, read_queue_file  # noqa: PLC0415
+
+    specs = [spec for file in files for spec in read_queue_file(file)]
+    check_distinct(specs, ", ".join(map(str, files)))
     for spec in specs:
         if spec.unused:
             typer.echo(f"queue {spec.name}: unused on one machine: {', '.join(spec.unused)}", err=True)
-
-
-class _Lines:
-    """One line per event: for logs, pipes and ``--json``."""
-
-    def __init__(self, *, as_json: bool) -> None:
-        self._as_json = as_json
-
-    def update(self, views: list[PoolView]) -> None:
-        for view in views:
-            event = view.event
-            if event is None:
-                continue
-            if self._as_json:
-                print_json(event)
-            else:
-                typer.echo(f"{event.queue}: {event.kind} to {event.after['desired']}: {event.reason}")
-        sys.stdout.flush()
-
-
-class _LiveTable:
-    """A table that is drawn anew at each tick."""
-
-    def __init__(self, switch: StopSwitch) -> None:
-        from rich.console import Console  # noqa: PLC0415 - not needed for lines
-        from rich.live import Live  # noqa: PLC0415
-
-        self._switch = switch
-        self.live = Live(console=Console(), auto_refresh=False)
-
-    def update(self, views: list[PoolView]) -> None:
-        from dreamlake.lakeshore.pool.table import draw  # noqa: PLC0415
-
-        line = ""
-        if self._switch.stopping:
-            line = "stopping: running jobs are handed back"
-        elif self._switch.draining:
-            line = "draining: running jobs end; Ctrl-C again stops"
-        self.live.update(draw(views, stopping=line), refresh=True)
-
-
-@contextmanager
-def _display(switch: StopSwitch, *, as_json: bool) -> Iterator[_Lines | _LiveTable]:
-    if as_json or not sys.stdout.isatty():
-        yield _Lines(as_json=as_json)
-        return
-    table = _LiveTable(switch)
-    with table.live:
-        yield table
+    return specs
