@@ -2,7 +2,7 @@
 
 import pytest
 
-from dreamlake.lakeshore.dispatch.plane import Finished
+from dreamlake.lakeshore.dispatch.plane import Finished, WorkerRecord
 from dreamlake.lakeshore.errors import (
     DispatchError,
     ErrorInfo,
@@ -141,6 +141,17 @@ def test_a_result_that_is_not_there_in_time_says_what_to_do(plane, submit):
     plane.set_queue_state("q", "paused")
     with pytest.raises(TimeoutError, match="queue 'q' is paused"):
         plane.result("a", timeout=0.01)
+
+
+def test_a_result_that_waits_for_busy_workers_says_so_unless_they_are_long_gone(plane, submit, advance):
+    now = plane.now()
+    plane.register_worker(WorkerRecord("w", "q", "host", 1, "active", 1, now, now))
+    submit("a")
+    with pytest.raises(TimeoutError, match=r"its queue's workers \(1\) are busy"):
+        plane.result("a", timeout=0)
+    advance(3600)
+    with pytest.raises(TimeoutError, match="no worker is consuming queue 'q'"):
+        plane.result("a", timeout=0)
 
 
 def test_the_result_of_an_unknown_id_is_an_error_at_once(plane):

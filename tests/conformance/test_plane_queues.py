@@ -52,6 +52,8 @@ def test_a_queue_nobody_knows_has_no_lifecycle(plane):
         plane.set_queue_state("yes", "stopped")
     with pytest.raises(ConfigError, match="fifo, priority"):
         plane.declare_queue(QueueRecord("yes", "lifo"))
+    with pytest.raises(ConfigError, match="temperature"):
+        plane.declare_queue(QueueRecord("yes", "boltzmann", temperature=0.0))
 
 
 def test_counts_of_every_state(plane, submit, advance):

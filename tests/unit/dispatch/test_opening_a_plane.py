@@ -240,3 +240,21 @@ def test_a_damaged_file_is_said_to_be_damaged(open_plane, path):
     path.write_bytes(content)
     with pytest.raises((DispatchError, ConfigError), match=r"is damaged .*recover"):
         Dispatch(path).count("q")
+
+
+def test_a_signal_handler_in_the_middle_of_a_call_is_told_and_the_call_goes_on(plane):
+    with plane._store.write() as tx:  # as it stands when a signal comes in
+        tx.run("UPDATE counter SET value = 7 WHERE name = 'finish'")
+        with pytest.raises(DispatchError, match="used by a signal handler in the middle"):
+            plane.submit("q", b"e", id="a")
+        with pytest.raises(DispatchError, match="set a flag"):
+            plane.signals("q")
+    assert plane._store.rows("SELECT value FROM counter")[0][0] == 7
+
+
+def test_an_interrupt_in_the_middle_of_a_call_leaves_nothing_behind(plane):
+    with pytest.raises(KeyboardInterrupt), plane._store.write() as tx:
+        tx.run("UPDATE counter SET value = 7 WHERE name = 'finish'")
+        raise KeyboardInterrupt
+    assert plane._store.rows("SELECT value FROM counter")[0][0] == 0
+    assert plane.submit("q", b"e", id="a") == "a"

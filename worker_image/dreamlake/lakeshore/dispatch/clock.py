@@ -6,7 +6,6 @@ the database. The first boot's offset makes it read like Unix time; a later one'
 
 from __future__ import annotations
 
-import subprocess
 import time
 from pathlib import Path
 from typing import Protocol
@@ -49,6 +48,8 @@ class SystemClock:
 
 
 def _boot_session() -> str:
+    import subprocess  # noqa: PLC0415 - macOS alone needs it
+
     try:
         found = subprocess.run(
             ["/usr/sbin/sysctl", "-n", "kern.bootsessionuuid"],

@@ -7,6 +7,7 @@ same transactions: how many have ever arrived and succeeded, and how long they t
 # ruff: noqa: S608 - statements are put together from this module's own constants
 from __future__ import annotations
 
+import math
 from typing import Any, get_args
 
 from dreamlake.lakeshore.dispatch.names import check_queue
@@ -90,6 +91,8 @@ def declare(store: Store, record: QueueRecord) -> None:
     check_queue(record.name)
     if record.kind not in QUEUE_KINDS:
         raise ConfigError(f"queue kind {record.kind!r}: use one of {', '.join(QUEUE_KINDS)}")
+    if not (math.isfinite(record.temperature) and record.temperature > 0):
+        raise ConfigError(f"temperature {record.temperature!r}: use a finite number above 0 (1.0 is usual)")
     with store.write() as tx:
         tx.run(
             "INSERT INTO queue (ns, name, kind, state, temperature, declared, revision) VALUES (?, ?, ?, ?, ?, 1, 1)"

@@ -18,6 +18,9 @@ from dreamlake.lakeshore.errors import (
     InvocationFailedError,
 )
 
+_WORKER_ALIVE_S = 60.0
+"""Seconds since its last heartbeat that a worker is taken to be there."""
+
 _FIELDS = (
     "id",
     "queue",
@@ -133,10 +136,14 @@ def _still_waiting(store: Store, inv_id: str, timeout: float) -> TimeoutError:
         return TimeoutError(
             f"{waited}: queue {queue!r} is {record[0][0]}, open it with `lakeshore queues unarchive {queue}`"
         )
-    workers = store.rows("SELECT count(*) FROM worker WHERE ns = ? AND queue = ?", (store.ns, queue))[0][0]
-    if workers:
+    # A worker that was killed leaves its record behind: only those seen lately are there.
+    seen = store.rows(
+        "SELECT count(*) FROM worker WHERE ns = ? AND queue = ? AND last_seen_at > ?",
+        (store.ns, queue, store.now() - _WORKER_ALIVE_S),
+    )[0][0]
+    if seen:
         return TimeoutError(
-            f"{waited}: {workers} workers are busy with others; ask again with a longer timeout"
+            f"{waited}: its queue's workers ({seen}) are busy; ask again with a longer timeout"
         )
     return TimeoutError(
         f"{waited}: no worker is consuming queue {queue!r}; start one with `lakeshore worker start --queue {queue}`"

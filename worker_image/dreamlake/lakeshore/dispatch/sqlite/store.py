@@ -99,29 +99,41 @@ class Store:
     def read(self) -> Iterator[sqlite3.Connection]:
         """Read by several statements, all of one snapshot."""
         with self._using() as conn:
-            # The snapshot is taken by the first statement, which may meet a lock; after that nothing can.
-            self._patiently(lambda: _begin_snapshot(conn))
+            self._check_not_inside(conn)
             try:
+                # The snapshot is taken by the first statement, which may meet a lock; after that nothing can.
+                self._patiently(lambda: _begin_snapshot(conn))
                 yield conn
             finally:
-                if conn is self._conn and conn.in_transaction:
-                    conn.execute("COMMIT")
+                self._leave(conn, "COMMIT")
 
     @contextmanager
     def write(self) -> Iterator[Transaction]:
         """Change something, or nothing when the block raises. Waits for its turn, at most ``PATIENCE_S``."""
         with self._using() as conn:
-            self._patiently(lambda: conn.execute("BEGIN IMMEDIATE"))
-            tx = Transaction(conn, self.ns, self.now())
+            self._check_not_inside(conn)
             try:
+                self._patiently(lambda: conn.execute("BEGIN IMMEDIATE"))
+                tx = Transaction(conn, self.ns, self.now())
                 yield tx
                 self._patiently(lambda: conn.execute("COMMIT"))
             except BaseException:
-                if conn is self._conn and conn.in_transaction:  # it is not, where a fork has come in between
-                    conn.execute("ROLLBACK")
+                self._leave(conn, "ROLLBACK")
                 raise
         if tx.topics:
             self.wakeups.notify(tx.topics)
+
+    def _check_not_inside(self, conn: sqlite3.Connection) -> None:
+        """The lock lets the same thread in again, which can only be a signal's handler that came in between."""
+        if conn.in_transaction:
+            raise DispatchError(
+                "this plane was used by a signal handler in the middle of another call: "
+                "let the handler set a flag, and use the plane after it"
+            )
+
+    def _leave(self, conn: sqlite3.Connection, statement: str) -> None:
+        if conn is self._conn and conn.in_transaction:  # it is not ours where a fork has come in between
+            conn.execute(statement)
 
     @contextmanager
     def _using(self) -> Iterator[sqlite3.Connection]:
