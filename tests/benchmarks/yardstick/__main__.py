@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from types import FrameType
 
-from yardstick.machine import this_machine
+from yardstick.machine import Moment, others_percent, this_machine
 from yardstick.plan import PARTS, QUICK, WHOLE, Plan, run
 from yardstick.processes import adopt_orphans, end_children
 from yardstick.report import render, summary
@@ -27,7 +27,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     args = _flags(argv)
     plan: Plan = QUICK if args.quick else WHOLE
     results = Results(this_machine(), datetime.now(UTC).date().isoformat(), plan.settings())
-    began = time.monotonic()
+    began, before = time.monotonic(), Moment.now()
     adopt_orphans()
     signal.signal(signal.SIGTERM, _stop)
     try:
@@ -37,6 +37,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 130
     finally:
         end_children(keep=set())
+    results.others_percent = others_percent(before, Moment.now(), results.machine.cores)
     if args.json:
         args.json.write_text(json.dumps(asdict(results), indent=1) + "\n", encoding="utf-8")
     _finish(results, args)
@@ -49,6 +50,7 @@ def _finish(results: Results, args: argparse.Namespace) -> None:
             f"{row.verdict.strip('*'):12}  {row.measure}: {row.measured} (bar {row.bar.text if row.bar else ''})"
         )
     whole = not args.quick and set(args.only) == set(PARTS) and not args.no_peers
+    print(f"Other processes used {results.others_percent:.0f} % of the machine meanwhile.")
     page = args.page or (_PAGE if whole else None)
     if page is None:
         print("Only a whole run writes docs/benchmarks.md (or give --page FILE).")

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import platform
+import resource
 import sqlite3
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -35,6 +37,37 @@ def this_machine() -> Machine:
         sqlite=sqlite3.sqlite_version,
         load=os.getloadavg()[0],
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """Clock and processor seconds so far: the machine's busy ones, and those of this run alone."""
+
+    clock_s: float
+    busy_s: float
+    own_s: float
+
+    @classmethod
+    def now(cls) -> Moment:
+        """Look at the machine. Children count once they have been waited for; without /proc nothing is busy."""
+        own = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+        return cls(time.monotonic(), _busy_s(), sum(each.ru_utime + each.ru_stime for each in own))
+
+
+def others_percent(since: Moment, until: Moment, cores: int) -> float:
+    """Give the percentage of the machine that processes other than this run's used in between."""
+    others = (until.busy_s - since.busy_s) - (until.own_s - since.own_s)
+    available = cores * (until.clock_s - since.clock_s)
+    return min(100.0, max(0.0, 100.0 * others / available)) if available > 0 else 0.0
+
+
+def _busy_s() -> float:
+    try:
+        words = Path("/proc/stat").read_text(encoding="utf-8").split("\n", 1)[0].split()[1:]
+    except OSError:
+        return 0.0
+    user, nice, system, _idle, _iowait, irq, softirq, steal = (int(word) for word in words[:8])
+    return (user + nice + system + irq + softirq + steal) / os.sysconf("SC_CLK_TCK")
 
 
 def _cpu_model() -> str:

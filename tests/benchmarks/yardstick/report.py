@@ -32,6 +32,8 @@ _CAVEATS = """## How to read this
 - Settings are the peers' defaults but for: RQ's worker without a fork per job, Celery's prefetch 16, Huey polling
   every 10 ms, result polling every 1 to 2 ms where a peer polls. Tuning may serve each of them better.
 - Ours submit and await in one process on few cores: producer, worker and slot share them, as do the peers and Redis.
+- Other processes on the machine (their share is above) disturb every figure, and not all alike. Where their share is
+  more than a few percent, or the ranges are wide, run it again on a quiet machine before trusting a verdict.
 - A ratio's range pairs the worst repeat of one side with the best of the other.
 - The smallest processor time that shows is one tick (10 ms): an idle figure of 0 means less than that.
 """
@@ -96,6 +98,7 @@ def _machine(results: Results) -> str:
         ("system", found.system),
         ("Python", f"{found.python}, SQLite {found.sqlite}"),
         ("load before the run", f"{found.load:.2f}"),
+        ("used by other processes during the run", f"{results.others_percent:.0f} % of the machine"),
     ]
     return f"## Machine\n\n{table(['', ''], facts)}\n"
 

@@ -32,6 +32,7 @@ class Results:
     claims: dict[Kind, ClaimTimes] = field(default_factory=dict)
     simulation_s: list[float] = field(default_factory=list)
     stream: StreamFigures = field(default_factory=StreamFigures)
+    others_percent: float = 0.0
     failed: dict[str, str] = field(default_factory=dict)
 
     def row(self, part: str, measure: str, unit: str, values: list[float], bar: Bar | None = None) -> Row:

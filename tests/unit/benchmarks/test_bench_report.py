@@ -2,9 +2,10 @@
 
 import pytest
 from yardstick.claiming import ClaimTimes
-from yardstick.machine import Machine, this_machine
+from yardstick.machine import Machine, Moment, others_percent, this_machine
 from yardstick.peers import added, reason, signal_text
 from yardstick.plan import QUICK, WHOLE
+from yardstick.processes import wait_for
 from yardstick.report import peers_table, render, summary, table
 from yardstick.results import Results, claim_rows, speed_rows
 from yardstick.throughput import OwnFigures
@@ -16,6 +17,7 @@ _MACHINE = Machine("A Processor", 2, 23.4, "Linux x86_64", "CPython 3.11.7", "3.
 @pytest.fixture
 def results() -> Results:
     found = Results(_MACHINE, "2026-01-02", WHOLE.settings())
+    found.others_percent = 12.3
     found.own = OwnFigures([20_000.0, 30_000.0], [7000.0], [1.0, 1.2], [2.0])
     found.in_process = OwnFigures([25_000.0], [], [0.6], [1.0])
     found.peers = [
@@ -33,7 +35,15 @@ def _line(page: str, begin: str) -> str:
 
 def test_the_page_names_the_machine_and_the_date(results: Results) -> None:
     page = render(results)
-    for text in ("2026-01-02", "A Processor, 2 cores", "23 GiB", "CPython 3.11.7", "SQLite 3.40.1", "0.25"):
+    for text in (
+        "2026-01-02",
+        "A Processor, 2 cores",
+        "23 GiB",
+        "CPython 3.11.7",
+        "SQLite 3.40.1",
+        "0.25",
+        "12 % of the machine",
+    ):
         assert text in page
 
 
@@ -132,3 +142,17 @@ def test_this_machine_has_plausible_facts() -> None:
     assert found.cores >= 1
     assert 0.1 < found.memory_gib < 100_000
     assert found.python.split()[1].startswith("3.")
+
+
+@pytest.mark.parametrize(("busy", "own", "wanted"), [(10.0, 4.0, 30.0), (4.0, 4.0, 0.0), (3.0, 4.0, 0.0)])
+def test_other_processes_have_what_is_busy_and_not_ours(busy: float, own: float, wanted: float) -> None:
+    since = Moment(100.0, 50.0, 5.0)
+    until = Moment(110.0, 50.0 + busy, 5.0 + own)
+    assert others_percent(since, until, cores=2) == pytest.approx(wanted)
+
+
+def test_own_work_is_no_other_process() -> None:
+    before = Moment.now()
+    wait_for(lambda: sum(range(200_000)) and Moment.now().own_s > before.own_s + 0.3, "0.3 s of work", 30, 0)
+    after = Moment.now()
+    assert after.busy_s - before.busy_s >= 0.2
