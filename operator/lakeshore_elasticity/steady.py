@@ -8,8 +8,8 @@ from lakeshore_elasticity.signals import Signals
 
 RATE_OVER_S = 300.0
 """Seconds over which the rate of arrivals is a moving mean; shorter than a day's slope, longer than a burst."""
-PEAK_SIGMAS = 1.65
-"""Standard deviations above the mean: one moment in twenty takes more workers than that."""
+PEAK_SIGMAS = 2.33
+"""Standard deviations above the mean: one moment in a hundred takes more workers than that."""
 
 
 def moving_rate(rate: float, arrived: int, past_s: float) -> float:
@@ -20,7 +20,7 @@ def moving_rate(rate: float, arrived: int, past_s: float) -> float:
 
 
 def steady_peak(signals: Signals) -> int:
-    """Give the workers that suffice for 19 moments in 20 while jobs come as they do; 0 while that is not known.
+    """Give the workers that suffice for 99 moments in 100 while jobs come as they do; 0 while that is not known.
 
     Jobs that come at random at rate r and run for d each keep, at any moment, a Poisson distributed number of slots
     busy, of mean and variance r * d, whatever the distribution of d (the M/G/infinity queue).

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from lakeshore_elasticity import Decision, Policy, Signals, State, Worker, decide
+from lakeshore_elasticity.steady import moving_rate
 
 
 @dataclass
@@ -32,10 +33,21 @@ class World:
         self.decisions: list[tuple[float, Decision]] = []
         self.finished = 0
         self.ordered = 0
-        self.work_ended_at = self.now
+        self.arrived = self.counted = 0
+        self.work_s = self.arrivals_per_s = 0.0
+        self.mean_duration_s: float | None = None
+        self.start_delay_s: float | None = None
+        self.arrivals_per_s = 0.0
+        self._arrived = 0
 
     def submit(self, durations: Sequence[float]) -> None:
         self.waiting += [(self.now, duration) for duration in durations]
+        self._arrived += len(durations)
+        for duration in durations:
+            mean = self.mean_duration_s
+            self.mean_duration_s = duration if mean is None else mean + 0.1 * (duration - mean)
+        self.arrived += len(durations)
+        self.work_s += sum(durations)
 
     @property
     def there(self) -> int:
@@ -61,6 +73,8 @@ class World:
 
     def step(self, dt: float = 1.0) -> Decision:
         self.now += dt
+        self.arrivals_per_s = moving_rate(self.arrivals_per_s, self.arrived - self.counted, dt)
+        self.counted = self.arrived
         self._advance()
         decision = decide(self.policy, self.signals(), self.state, self.now)
         self.state = decision.state
@@ -80,17 +94,20 @@ class World:
             oldest_age_s=self.now - self.waiting[0][0] if self.waiting else 0.0,
             slots=self.slots,
             lifecycle=self.lifecycle,
+            mean_duration_s=self.work_s / self.arrived if self.arrived else None,
+            start_delay_s=self.start_s if self.ordered else None,
+            arrivals_per_s=self.arrivals_per_s,
         )
 
     def _advance(self) -> None:
         for member in list(self.members.values()):
             if member.phase == "starting" and self.now >= member.created_at + self.start_s:
                 member.phase, member.since = "ready_idle", self.now
+                self.start_delay_s = self.start_s
             left = [end for end in member.ends if end > self.now]
             self.finished += len(member.ends) - len(left)
             if member.ends and not left:
                 member.since = self.now
-                self.work_ended_at = self.now
                 member.phase = "ready_idle" if member.phase == "ready_busy" else member.phase
             member.ends = left
             if member.phase == "draining" and not left:
