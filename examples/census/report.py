@@ -105,7 +105,7 @@ body {{ font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem aut
 table {{ border-collapse: collapse; margin: 1rem 0; }}
 th, td {{ text-align: left; padding: .25rem 1rem .25rem 0; font-weight: normal; vertical-align: top; }}
 th {{ opacity: .7; }}
-pre {{ overflow-x: auto; font-size: 13px; }}
+pre {{ white-space: pre-wrap; font-size: 13px; }}
 svg {{ max-width: 100%; height: auto; }}
 </style>
 <h1>A census of the standard library</h1>
