@@ -11,6 +11,9 @@ from dreamlake.lakeshore.dispatch.plane import Claimed
 from dreamlake.lakeshore.worker.leases import HEARTBEAT_S, Leases, WorkerState
 from dreamlake.lakeshore.worker.prefetch import HOLD_S
 
+_LOOK_S = 0.5
+"""Seconds between two looks at whether the worker drains: a signal handler must not touch a thread's lock."""
+
 
 class LeaseKeeper:
     """Renews what is held, hands back what does not get its turn, and drops what was lost.
@@ -93,7 +96,7 @@ class LeaseKeeper:
         state: WorkerState = "active"
         recorded = renewed
         while not self._over:
-            self._wake.wait(HOLD_S if self._waiting else min(self._renew_every_s / 2, HEARTBEAT_S))
+            self._wake.wait(HOLD_S if self._waiting else min(self._renew_every_s / 2, _LOOK_S))
             self._wake.clear()
             now = time.monotonic()
             started = self._started

@@ -27,7 +27,8 @@ log = logging.getLogger("lakeshore.worker")
 
 _LOOK_AGAIN_S = 5.0  # between claims of an idle worker that nothing woke: a belt to the wake-ups' braces
 _POLL_S = 0.05  # the same where wake-ups cannot be had
-_CANCEL_CHECK_S = 0.2
+_CANCEL_CHECK_S = 0.02  # after a wake-up, which may tell of a cancel; but see _CHECK_SHARE
+_CHECK_SHARE = 0.05  # of the time at most is spent on such checks
 _PLANE_RETRY_S = 1.0
 _START_TRIES = 5
 
@@ -63,6 +64,7 @@ class Supervisor:
         )
         self._hungry = True  # whether a claim may find something: set by wake-ups, cleared by a short answer
         self._start_failures = 0
+        self._renewal_s = 0.0
         self._idle_since = time.monotonic()
         self._drain_began: float | None = None
 
@@ -171,6 +173,7 @@ class Supervisor:
 
     def _renew(self, now: float) -> None:
         lost = self._leases.renew(job for slot in self._slots for job in slot.held)
+        self._renewal_s = time.monotonic() - now
         pause = self.options.renew_every_s
         self._timers.set("renew", now + (min(_PLANE_RETRY_S, pause) if lost is None else pause))
         self._let_go(lost or set())
@@ -226,7 +229,8 @@ class Supervisor:
         self._listener.wait(0)
         self._hungry = True
         if any(not slot.is_idle for slot in self._slots):
-            self._timers.set_earlier("cancel-check", time.monotonic() + _CANCEL_CHECK_S)
+            pause = max(_CANCEL_CHECK_S, self._renewal_s / _CHECK_SHARE)
+            self._timers.set_earlier("cancel-check", time.monotonic() + pause)
 
     def _read(self, slot: Slot) -> None:
         was_ready = slot.ready
