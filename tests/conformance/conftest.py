@@ -18,9 +18,13 @@ class HandClock:
         self.since_boot = 1000.0
         self.wall_time = wall
         self.boot_name = "first-boot"
+        self.slept = 0.0
 
     def steady(self):
         return self.since_boot
+
+    def awake(self):
+        return self.since_boot - self.slept
 
     def wall(self):
         return self.wall_time
@@ -31,6 +35,11 @@ class HandClock:
     def advance(self, seconds):
         self.since_boot += seconds
         self.wall_time += seconds
+
+    def sleep(self, seconds):
+        """Let the machine sleep, as a laptop with its lid closed."""
+        self.advance(seconds)
+        self.slept += seconds
 
 
 class SqliteMemory:

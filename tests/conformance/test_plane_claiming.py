@@ -146,7 +146,9 @@ def test_a_deadline_holds_for_a_delayed_invocation_too(plane, clock, advance, su
     assert plane.get("a")["error"]["type"] == "DeadlineExceeded"
 
 
-@pytest.mark.parametrize(("state", "gives"), [("draining", True), ("paused", False), ("archived", False)])
+@pytest.mark.parametrize(
+    ("state", "gives"), [("active", True), ("draining", False), ("paused", False), ("archived", False)]
+)
 def test_which_closed_queues_hand_out_work(plane, submit, state, gives):
     submit("a")
     plane.set_queue_state("q", state)

@@ -34,6 +34,9 @@ class Clock:
     def steady(self):
         return self.time
 
+    def awake(self):
+        return self.time
+
     def wall(self):
         return 5e8 + self.time
 

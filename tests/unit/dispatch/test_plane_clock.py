@@ -84,6 +84,21 @@ def test_a_deadline_is_taken_from_the_wall_clock_at_submit(plane, clock):
     assert plane.get("a")["state"] == "failed"
 
 
+def test_a_machine_that_slept_takes_no_lease_from_a_worker_and_keeps_wall_clock_deadlines(plane, clock):
+    plane.submit("q", b"e", id="leased")
+    plane.submit("q", b"e", id="delayed", config=RunConfig(delay_s=100))
+    plane.submit("q", b"e", id="limited", config=RunConfig(delay_s=1, deadline=clock.wall() + 200))
+    plane.claim("q", "w", lease_s=30)
+    clock.sleep(8 * HOUR)
+    assert plane.signals("q").leased == 1
+    assert plane.claim("q", "thief").id == "delayed"
+    assert plane.get("limited")["error"]["type"] == "DeadlineExceeded"
+    assert plane.next_due("q") == pytest.approx(30)
+    plane.ack("leased", "w")
+    clock.advance(31)
+    assert plane.claim("q", "other").id == "delayed"
+
+
 def test_the_real_clock_is_steady_and_names_its_boot(path):
     clock = SystemClock()
     assert clock.boot() == clock.boot() != ""

@@ -2,6 +2,9 @@
 
 It is the kernel's time since boot, suspended time included, plus an offset that belongs to the boot and is kept in
 the database. The first boot's offset makes it read like Unix time; a later one's never lets it go back.
+
+Leases are measured on a second reading, which stands still while the machine sleeps: no worker can renew then, and
+none has failed.
 """
 
 from __future__ import annotations
@@ -14,10 +17,13 @@ _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
 
 class Clock(Protocol):
-    """The three readings that the plane's time is made of."""
+    """The readings that the plane's time is made of."""
 
     def steady(self) -> float:
         """Seconds since this boot, suspended time included."""
+
+    def awake(self) -> float:
+        """Seconds since this boot, without those that the machine slept."""
 
     def wall(self) -> float:
         """Unix time in seconds, as the user set it."""
@@ -34,6 +40,10 @@ class SystemClock:
     def steady(self) -> float:
         """Seconds since this boot, suspended time included."""
         return time.clock_gettime(self._source)
+
+    def awake(self) -> float:
+        """Seconds since this boot, without those that the machine slept."""
+        return time.monotonic()
 
     def wall(self) -> float:
         """Unix time in seconds."""

@@ -139,6 +139,7 @@ class WorkerRecord:
     last_seen_at: float
     leased: int = 0
     idle_since: float | None = None
+    tags: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

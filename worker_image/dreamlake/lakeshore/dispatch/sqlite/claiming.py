@@ -28,7 +28,7 @@ _WAITING = f"""SELECT
     OR EXISTS (SELECT 1 FROM invocation WHERE ns = ? AND queue = ? AND state = 'running' AND lease_until <= ?)"""
 _LEASE = """UPDATE invocation SET state = 'running', attempt = attempt + 1, worker = ?, lease_until = ?,
     started_at = ? WHERE seq = ? AND state = 'queued'"""
-_CLOSED = "SELECT 1 FROM queue WHERE ns = ? AND name = ? AND state IN ('paused', 'archived')"
+_CLOSED = "SELECT 1 FROM queue WHERE ns = ? AND name = ? AND state <> 'active'"
 
 
 def claim_many(
@@ -43,7 +43,7 @@ def claim_many(
             return []
         _bring_up_to_date(tx, queue)
         chosen = _choose(store, tx, queue, n, kind=kind, temperature=temperature)
-        until = tx.now + lease_s
+        until = tx.lease_now + lease_s
         tx.conn.executemany(_LEASE, [(worker_id, until, tx.now, row[0]) for row in chosen])
         if chosen:
             touch(tx, queue)
@@ -64,7 +64,7 @@ def _check(queue: str, worker_id: str, kind: str, temperature: float, lease_s: f
 def _something_waits(store: Store, queue: str) -> bool:
     """Look before taking the write lock, which an idle worker must not take from the others."""
     who, now = (store.ns, queue), store.now()
-    return bool(store.rows(_WAITING, (*who, *who, now, *who, now, *who, now))[0][0])
+    return bool(store.rows(_WAITING, (*who, *who, now, *who, now, *who, store.lease_now()))[0][0])
 
 
 def _bring_up_to_date(tx: Transaction, queue: str) -> None:
@@ -73,7 +73,7 @@ def _bring_up_to_date(tx: Transaction, queue: str) -> None:
     for seq, attempt, crashes, worker in tx.run(
         "SELECT seq, attempt, crashes, worker FROM invocation WHERE ns = ? AND queue = ?"
         f" AND state = 'running' AND lease_until <= ? ORDER BY lease_until LIMIT {_BATCH}",
-        who,
+        (tx.ns, queue, tx.lease_now),
     ).fetchall():
         lost = ErrorInfo(
             "WorkerLost",
@@ -183,5 +183,6 @@ def next_due(store: Store, queue: str) -> float | None:
             (SELECT min(lease_until) FROM invocation WHERE ns = ? AND queue = ? AND state = 'running')""",
             (*who, *who, *who),
         ).fetchone()
-    known = [float(at) for at in times if at is not None]
-    return max(0.0, min(known) - store.now()) if known else None
+    clocks = (store.now(), store.now(), store.lease_now())
+    left = [float(at) - now for at, now in zip(times, clocks, strict=True) if at is not None]
+    return max(0.0, min(left)) if left else None

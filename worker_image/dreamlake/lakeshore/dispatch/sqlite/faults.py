@@ -6,7 +6,7 @@ import os
 import sqlite3
 from pathlib import Path
 
-from dreamlake.lakeshore.errors import ConfigError, DispatchError
+from dreamlake.lakeshore.errors import ConfigError, DispatchError, PlaneLostError
 
 _WRITE_LOCK_BYTE = "120"
 """The byte of the ``-shm`` file that a writer locks (SQLite's wal.c, WAL_WRITE_LOCK)."""
@@ -19,7 +19,17 @@ def is_busy(exc: sqlite3.Error) -> bool:
 
 def dispatch_error(exc: sqlite3.Error, path: str) -> DispatchError:
     """Say what went wrong with a request. Nothing of it has been stored."""
-    return DispatchError(_sentence(exc, path))
+    code = (getattr(exc, "sqlite_errorcode", None) or 0) & 0xFF
+    kind = PlaneLostError if code in (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT) else DispatchError
+    return kind(_sentence(exc, path))
+
+
+def gone_error(path: str) -> PlaneLostError:
+    """Say that the file is not the one that was opened."""
+    return PlaneLostError(
+        f"{path} was deleted or replaced while it was open, so nobody would see what this process does: "
+        "start it again"
+    )
 
 
 def open_error(exc: sqlite3.Error, path: str) -> ConfigError:

@@ -215,7 +215,7 @@ def renew(store: Store, ids: Iterable[str], worker_id: str, lease_s: float) -> s
             changed = tx.run(
                 "UPDATE invocation SET lease_until = ?"
                 " WHERE ns = ? AND id = ? AND state = 'running' AND worker = ?",
-                (tx.now + lease_s, tx.ns, inv_id, worker_id),
+                (tx.lease_now + lease_s, tx.ns, inv_id, worker_id),
             ).rowcount
             if not changed:
                 lost.add(inv_id)

@@ -121,7 +121,7 @@ def _start_boot(conn: sqlite3.Connection, boot: str, clock: Clock) -> float:
     offset = offset_for_boot(clock, float(latest))
     conn.execute("DELETE FROM boot")
     conn.execute("INSERT INTO boot VALUES (?, ?)", (boot, offset))
-    conn.execute("UPDATE invocation SET lease_until = ? WHERE state = 'running'", (clock.steady() + offset,))
+    conn.execute("UPDATE invocation SET lease_until = ? WHERE state = 'running'", (clock.awake() + offset,))
     conn.execute("DELETE FROM worker")
     return offset
 

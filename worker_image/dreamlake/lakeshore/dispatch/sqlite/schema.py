@@ -89,7 +89,9 @@ _FIRST: Step = (
     "CREATE TABLE boot (id TEXT PRIMARY KEY, clock_offset REAL NOT NULL) WITHOUT ROWID",
 )
 
-STEPS: tuple[Step, ...] = (_FIRST,)
+_TAGS: Step = ("ALTER TABLE worker ADD COLUMN tags TEXT NOT NULL DEFAULT ''",)  # separated by commas
+
+STEPS: tuple[Step, ...] = (_FIRST, _TAGS)
 """Step n leads from version n to n + 1."""
 
 

@@ -30,12 +30,13 @@ _T = TypeVar("_T")
 class Transaction:
     """One write transaction; its wake-ups go out once it is committed."""
 
-    __slots__ = ("conn", "now", "ns", "topics")
+    __slots__ = ("conn", "lease_now", "now", "ns", "topics")
 
-    def __init__(self, conn: sqlite3.Connection, ns: str, now: float) -> None:
+    def __init__(self, conn: sqlite3.Connection, ns: str, now: float, lease_now: float) -> None:
         self.conn = conn
         self.ns = ns
         self.now = now
+        self.lease_now = lease_now
         self.topics: set[str] = set()
 
     def run(self, sql: str, args: Sequence[object] = ()) -> sqlite3.Cursor:
@@ -80,11 +81,16 @@ class Store:
             conn.close()
             raise
         self._conn = conn
+        self._file = _identity(self.path)
         self._finalizer = weakref.finalize(self, conn.close)
 
     def now(self) -> float:
         """Seconds on the plane's clock."""
         return self._clock.steady() + self._offset
+
+    def lease_now(self) -> float:
+        """Seconds on the clock of leases, which stands still while the machine sleeps."""
+        return self._clock.awake() + self._offset
 
     def from_wall(self, wall: float) -> float:
         """Convert a Unix time to the plane's clock, by what both show now."""
@@ -114,7 +120,7 @@ class Store:
             self._check_not_inside(conn)
             try:
                 self._patiently(lambda: conn.execute("BEGIN IMMEDIATE"))
-                tx = Transaction(conn, self.ns, self.now())
+                tx = Transaction(conn, self.ns, self.now(), self.lease_now())
                 yield tx
                 self._patiently(lambda: conn.execute("COMMIT"))
             except BaseException:
@@ -139,7 +145,10 @@ class Store:
     def _using(self) -> Iterator[sqlite3.Connection]:
         with self._lock:
             try:
-                yield self._conn or self._reopened()
+                conn = self._conn or self._reopened()
+                if self._file != _identity(self.path):
+                    raise faults.gone_error(self.path)
+                yield conn
             except sqlite3.Error as exc:
                 raise faults.dispatch_error(exc, self.path) from exc
 
@@ -193,6 +202,17 @@ class Store:
             self._finalizer.detach()
             _keep_forever(self._conn)
             self._conn = None
+
+
+def _identity(path: str) -> tuple[int, int] | None:
+    """Tell one file from another of the same name; None for a plane in memory and where there is no file."""
+    if path == IN_MEMORY:
+        return None
+    try:
+        found = os.stat(path)  # noqa: PTH116 - before every request
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 def _begin_snapshot(conn: sqlite3.Connection) -> None:

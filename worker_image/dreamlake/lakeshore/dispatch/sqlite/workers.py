@@ -21,10 +21,10 @@ def register(store: Store, record: WorkerRecord) -> None:
     idle = record.last_seen_at if record.idle_since is None else record.idle_since
     with store.write() as tx:
         tx.run(
-            "INSERT INTO worker VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET"
+            "INSERT INTO worker VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET"
             " queue = excluded.queue, host = excluded.host, pid = excluded.pid, state = excluded.state,"
             " concurrency = excluded.concurrency, started_at = excluded.started_at,"
-            " last_seen_at = excluded.last_seen_at",
+            " last_seen_at = excluded.last_seen_at, tags = excluded.tags",
             (
                 tx.ns,
                 record.id,
@@ -36,6 +36,7 @@ def register(store: Store, record: WorkerRecord) -> None:
                 record.started_at,
                 record.last_seen_at,
                 idle,
+                ",".join(record.tags),
             ),
         )
 
@@ -50,7 +51,7 @@ def listing(store: Store, queue: str | None) -> list[WorkerRecord]:
     """List registered workers, the oldest first, with ``leased`` counted from the rows."""
     with store.read() as conn:
         rows = conn.execute(
-            "SELECT id, queue, host, pid, state, concurrency, started_at, last_seen_at, idle_since FROM worker"
+            "SELECT id, queue, host, pid, state, concurrency, started_at, last_seen_at, idle_since, tags FROM worker"
             " WHERE ns = ?1 AND (?2 IS NULL OR queue = ?2) ORDER BY started_at, id",
             (store.ns, queue),
         ).fetchall()
@@ -65,7 +66,8 @@ def listing(store: Store, queue: str | None) -> list[WorkerRecord]:
 
 
 def _record(row: tuple[Any, ...], leased: int) -> WorkerRecord:
-    return replace(WorkerRecord(*row[:8]), leased=leased, idle_since=None if leased else row[8])
+    tags = tuple(row[9].split(",")) if row[9] else ()
+    return replace(WorkerRecord(*row[:8]), leased=leased, idle_since=None if leased else row[8], tags=tags)
 
 
 def signals(store: Store, queue: str) -> QueueSignals:
@@ -76,16 +78,19 @@ def signals(store: Store, queue: str) -> QueueSignals:
     """
     check_queue(queue)
     with store.read() as conn:
-        now = store.now()
+        now, lease_now = store.now(), store.lease_now()
         who, who_now = (store.ns, queue), (store.ns, queue, now)
         ready, first = conn.execute(f"SELECT count(*), min(seq) {_READY}", who).fetchone()
         delayed, late, due_first = conn.execute(
             f"SELECT count(*), coalesce(sum(due <= ?3), 0), min(due) {_DELAYED}", who_now
         ).fetchone()
         running, lost, lost_first = conn.execute(
-            f"SELECT count(*), coalesce(sum(lease_until <= ?3), 0), min(lease_until) {_RUNNING}", who_now
+            f"SELECT count(*), coalesce(sum(lease_until <= ?3), 0), min(lease_until) {_RUNNING}",
+            (*who, lease_now),
         ).fetchone()
-        since = [at for at in (due_first, lost_first) if at is not None and at <= now]
+        since = [at for at in (due_first,) if at is not None and at <= now]
+        if lost:
+            since.append(now - (lease_now - lost_first))
         if first is not None:
             since += conn.execute("SELECT queued_at FROM invocation WHERE seq = ?", (first,)).fetchone()
         tally = conn.execute(
