@@ -13,6 +13,10 @@ class DispatchError(LakeshoreError):
     """A dispatch plane refused a request, or an invocation did not end well."""
 
 
+class PlaneLostError(DispatchError):
+    """What the plane keeps its rows in was deleted, replaced or damaged: trying again cannot help."""
+
+
 class FencedError(DispatchError):
     """The caller no longer holds the lease of the attempt it reports on; nothing was changed."""
 
