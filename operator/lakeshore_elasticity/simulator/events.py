@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import heapq
 import math
 from dataclasses import replace
+from heapq import heappop, heappush
 
 from lakeshore_elasticity.simulator.fleet import Fleet, SimWorker
 from lakeshore_elasticity.simulator.results import Run, Sample, Sampler, percentile
@@ -44,7 +44,6 @@ class Simulation:
         self._draw_delay = delay.sampler(seed)
         self._tick_s = tick_s
         self._heap: list[tuple[float, int, int, SimWorker, float]] = []
-        self._events = 0
         self._arrived = 0
         self._begun = 0
         self._counted = 0
@@ -58,15 +57,11 @@ class Simulation:
 
     def run(self) -> Run:
         """Play the trace to its end, and on until the fleet is at its floor."""
-        now = looked = 0.0
-        look_at = 0.0
+        now = 0.0
+        next_s = self._look(now)
         while not self._over(now):
-            now = min(self._next_event_at(), look_at)
-            if self._happens(now) and self._scaler.wakes_on_change:
-                look_at = min(look_at, max(now, looked + self._tick_s))
-            if look_at <= now:
-                looked = now
-                look_at = now + max(self._look(now), self._tick_s)
+            now = self._play_on(now, next_s)
+            next_s = self._look(now)
         self._fleet.close(now)
         return self._result(now)
 
@@ -77,30 +72,41 @@ class Simulation:
             return True
         return now - self._moved_at > GIVE_UP_S and not self._leased
 
-    def _next_event_at(self) -> float:
-        arrivals = self._trace.arrivals
-        arrival = arrivals[self._arrived] if self._arrived < len(arrivals) else math.inf
-        return min(arrival, self._heap[0][0]) if self._heap else arrival
+    def _play_on(self, looked: float, next_s: float) -> float:
+        """Let everything happen until the scaler looks again, and give that time.
 
-    def _happens(self, now: float) -> bool:
-        """Let everything happen that is due, and give the free slots to what waits; say whether there was any."""
-        arrivals, heap = self._trace.arrivals, self._heap
-        count, before = len(arrivals), self._events
-        start = self._arrived
-        while self._arrived < count and arrivals[self._arrived] <= now:
-            self._arrived += 1
-            self._moved_at = now
-        while heap and heap[0][0] <= now:
-            _, _, kind, worker, seconds = heapq.heappop(heap)
-            self._events += 1
-            if kind == DONE:
-                self._done(worker, seconds, now)
-            elif worker.phase == "starting":
-                self._ready(worker, seconds, now)
-        if self._arrived == start and self._events == before:
-            return False
-        self._claim(now)
-        return True
+        It looks ``next_s`` after the last time, or after the first thing that happens if it hears of it, but never
+        within a tick.
+        """
+        arrivals, heap, wakes = self._trace.arrivals, self._heap, self._scaler.wakes_on_change
+        count = len(arrivals)
+        earliest = looked + self._tick_s
+        look_at = max(looked + next_s, earliest)
+        while True:
+            index = self._arrived
+            event_at = heap[0][0] if heap else math.inf
+            if index < count and arrivals[index] <= event_at:
+                now = arrivals[index]
+                if now > look_at:
+                    return look_at
+                self._arrived = index + 1
+                self._moved_at = now
+            elif event_at > look_at:
+                return look_at
+            else:
+                now = event_at
+                self._end_event(heappop(heap), now)
+            if self._begun < self._arrived and self._fleet.free:
+                self._claim(now)
+            if wakes and look_at > earliest:
+                look_at = max(now, earliest)
+
+    def _end_event(self, event: tuple[float, int, int, SimWorker, float], now: float) -> None:
+        _, _, kind, worker, seconds = event
+        if kind == DONE:
+            self._done(worker, seconds, now)
+        elif worker.phase == "starting":
+            self._ready(worker, seconds, now)
 
     def _done(self, worker: SimWorker, seconds: float, now: float) -> None:
         self._leased -= 1
@@ -125,7 +131,7 @@ class Simulation:
             self._moved_at = now
             self._waits.append(now - trace.arrivals[job])
             takes = trace.durations[job]
-            heapq.heappush(heap, (now + takes, job, DONE, fleet.claim(now), takes))
+            heappush(heap, (now + takes, job, DONE, fleet.claim(now), takes))
 
     def _look(self, now: float) -> float:
         """Let the scaler decide, and do what it says; give the seconds until it looks again."""
@@ -141,7 +147,7 @@ class Simulation:
         for _ in range(orders.start):
             takes = self._draw_delay()
             worker = fleet.order(now)
-            heapq.heappush(self._heap, (now + takes, fleet.ordered, READY, worker, takes))
+            heappush(self._heap, (now + takes, fleet.ordered, READY, worker, takes))
         self._actions += bool(orders.start or orders.remove)
         self._sampler.add(Sample(now, load.queued, load.leased, orders.wanted, len(fleet.alive)))
         return orders.next_s

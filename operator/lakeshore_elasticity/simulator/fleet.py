@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import random
 from dataclasses import dataclass
+from typing import Literal, TypeAlias
 
 from lakeshore_elasticity.signals import Phase, Worker
 
-GONE = "gone"
+SimPhase: TypeAlias = Phase | Literal["gone"]
 
 
 class SimWorker:
@@ -28,7 +29,7 @@ class SimWorker:
 
     def __init__(self, name: str, now: float) -> None:
         self.id = name
-        self.phase: Phase | str = "starting"
+        self.phase: SimPhase = "starting"
         self.since = self.created_at = now
         self.running = 0
         self.place = -1
@@ -125,14 +126,20 @@ class Fleet:
             worker.idle_s += now - worker.since
         self._end(worker)
 
-    def views(self) -> tuple[Worker, ...]:
-        """Give the workers as a policy sees them; only those that changed since the last call are made anew."""
+    def views(self) -> tuple[tuple[Worker, ...], int]:
+        """Give the workers as a policy sees them, and how many busy ones are left out (see ``Signals.more_busy``).
+
+        Only those that changed since the last call are made anew.
+        """
         views = self._views
         for name, worker in self._changed.items():
-            if worker.phase != GONE:
-                views[name] = Worker(name, worker.phase, worker.since, worker.created_at)  # type: ignore[arg-type]
+            phase = worker.phase
+            if phase == "ready_busy" or phase == "gone":  # noqa: PLR1714 - narrows the type
+                views.pop(name, None)
+            else:
+                views[name] = Worker(name, phase, worker.since, worker.created_at, leased=worker.running)
         self._changed.clear()
-        return tuple(views.values())
+        return tuple(views.values()), len(self.alive) - len(views)
 
     def close(self, now: float) -> None:
         """Book what is left at the end of a run."""
@@ -161,7 +168,7 @@ class Fleet:
         worker.place = -1
 
     def _end(self, worker: SimWorker) -> None:
-        worker.phase = GONE
+        worker.phase = "gone"
         del self.alive[worker.id]
         self._views.pop(worker.id, None)
         self._changed.pop(worker.id, None)

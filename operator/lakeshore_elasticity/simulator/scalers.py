@@ -77,17 +77,19 @@ class PolicyScaler:
 
     def orders(self, load: Load, fleet: Fleet, now: float) -> Orders:
         """Take one decision."""
+        workers, more_busy = fleet.views()
         signals = Signals(
             queued=load.queued,
             leased=load.leased,
             as_of=now,
-            workers=fleet.views(),
+            workers=workers,
             oldest_age_s=load.oldest_age_s,
             slots=fleet.slots,
             mean_duration_s=load.mean_duration_s,
             start_delay_s=load.start_delay_s,
             arrivals_per_s=load.arrivals_per_s,
             revision=load.revision,
+            more_busy=more_busy,
         )
         decision = decide(self._policy, signals, self._state, now)
         self._state = decision.state
