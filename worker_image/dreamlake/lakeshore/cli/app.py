@@ -67,12 +67,20 @@ def run(argv: Sequence[str] | None = None) -> int:
     except SystemExit as exc:
         if not isinstance(exc.__context__, BrokenPipeError):
             raise
-        # The reader (head, less) has had enough: that is its right. What is still buffered goes nowhere.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        # The reader (head, less) has had enough: that is its right.
+        _give_up_stdout()
         return OK
     except OSError as exc:
+        _give_up_stdout()
         return _fail(f"{exc.filename or 'the output'}: {exc.strerror}: nothing more was done", WRONG_USE)
     return result if isinstance(result, int) else OK
+
+
+def _give_up_stdout() -> None:
+    """Let what is still buffered go nowhere, so that Python does not complain about it at its end."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())
+    os.close(nowhere)
 
 
 def _wrong_use(error: Any) -> int:

@@ -18,6 +18,9 @@ from dreamlake.lakeshore.worker.deliver import log_journal
 app = typer.Typer(help="Look at jobs, end them, read their output and results.", no_args_is_help=True)
 
 _FOLLOW_S = 0.25  # of silence, after which to look whether the job has ended
+_TIMES = {"submitted_at", "queued_at", "started_at", "finished_at", "lease_until", "due", "deadline"}
+"""Fields of a row that are seconds on the plane's clock."""
+
 JobId = Annotated[str, typer.Argument(metavar="ID", help="Invocation id, as submit printed it.")]
 
 
@@ -60,16 +63,8 @@ def show(
         print_json(row)
         return
     for name, value in row.items():
-        if value is None:
-            continue
-        if name.endswith("_at") and isinstance(value, int | float):
-            typer.echo(f"{name:<14} {duration(abs(now - value))} {'ago' if value <= now else 'from now'}")
-        elif name in {"error", "last_error"} and isinstance(value, dict):
-            typer.echo(f"{name:<14} {value.get('type')}: {value.get('message')}")
-            for line in str(value.get("traceback") or "").splitlines():
-                typer.echo(f"  {line}")
-        else:
-            typer.echo(f"{name:<14} {value}")
+        if value is not None:
+            _print_field(name, value, now)
 
 
 @app.command("kill")
@@ -133,8 +128,19 @@ def result(
         typer.echo(value if isinstance(value, str) else repr(value))
 
 
+def _print_field(name: str, value: Any, now: float) -> None:
+    if name in _TIMES:
+        typer.echo(f"{name:<14} {duration(abs(now - value))} {'ago' if value <= now else 'from now'}")
+    elif name == "error":
+        typer.echo(f"{name:<14} {value.get('type')}: {value.get('message')}")
+        for line in str(value.get("traceback") or "").splitlines():
+            typer.echo(f"  {line}")
+    else:
+        typer.echo(f"{name:<14} {value}")
+
+
 def _line(row: dict[str, object], now: float) -> tuple[str, ...]:
-    error = row.get("error") or row.get("last_error")
+    error = row["error"]
     text = f"{error.get('type')}: {error.get('message')}" if isinstance(error, dict) else ""
     started, finished = row.get("started_at"), row.get("finished_at")
     ran = None

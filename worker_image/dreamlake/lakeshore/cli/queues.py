@@ -96,7 +96,7 @@ def add(
 def drain(
     name: QueueName, url: UrlOption = None, namespace: NamespaceOption = "default", as_json: JsonFlag = False
 ) -> None:
-    """Take no new jobs; those that wait still run."""
+    """Take no new jobs and start none: those that run end, those that wait stay."""
     _move(name, "draining", url, namespace, as_json=as_json)
 
 
@@ -104,7 +104,7 @@ def drain(
 def archive(
     name: QueueName, url: UrlOption = None, namespace: NamespaceOption = "default", as_json: JsonFlag = False
 ) -> None:
-    """Take no new jobs and start none; nothing is deleted."""
+    """Put a queue away: it takes and starts no jobs, wants no workers, and loses nothing."""
     _move(name, "archived", url, namespace, as_json=as_json)
 
 
@@ -112,7 +112,7 @@ def archive(
 def unarchive(
     name: QueueName, url: UrlOption = None, namespace: NamespaceOption = "default", as_json: JsonFlag = False
 ) -> None:
-    """Take and start jobs again, after a drain, a pause or an archive."""
+    """Take and start jobs again, after an archive, a drain or a pause."""
     _move(name, "active", url, namespace, as_json=as_json)
 
 
@@ -120,7 +120,7 @@ def unarchive(
 def pause(
     name: QueueName, url: UrlOption = None, namespace: NamespaceOption = "default", as_json: JsonFlag = False
 ) -> None:
-    """Start no jobs and take none until it is resumed."""
+    """Take no new jobs and start none until the queue is resumed."""
     _move(name, "paused", url, namespace, as_json=as_json)
 
 

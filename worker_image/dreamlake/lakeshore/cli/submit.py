@@ -19,6 +19,7 @@ from dreamlake.lakeshore.errors import ConfigError
 from dreamlake.lakeshore.function.run_options import run_options
 from dreamlake.lakeshore.function.udf import UDF
 from dreamlake.lakeshore.queue import SyncQueue
+from dreamlake.lakeshore.suggest import nearest
 
 
 def submit(
@@ -73,6 +74,8 @@ def parse_arguments(words: Sequence[str]) -> tuple[list[Any], dict[str, Any]]:
     for word in words:
         name, equals, value = word.partition("=")
         if equals and name.isidentifier():
+            if name in kwargs:
+                raise ConfigError(f"argument {name} is given twice: give it once")
             kwargs[name] = _value(value)
         elif kwargs:
             raise ConfigError(f"argument {word!r} follows a named one: put positional arguments first")
@@ -96,17 +99,26 @@ def _load(path: str) -> Any:
         )
     if str(Path.cwd()) not in sys.path:
         sys.path.insert(0, str(Path.cwd()))
-    try:
-        found: Any = importlib.import_module(module_name)
-        for part in qualname.split("."):
+    found: Any = _import(module_name)
+    module = found
+    for part in qualname.split("."):
+        try:
             found = getattr(found, part)
-    except ImportError as exc:
-        raise ConfigError(f"cannot import {module_name}: {exc}: run this where the module lies") from exc
-    except AttributeError as exc:
-        raise ConfigError(f"module {module_name} has no {qualname}") from exc
+        except AttributeError as exc:
+            near = nearest(qualname, [name for name in dir(module) if not name.startswith("_")])
+            hint = near if near.endswith("?") else ""
+            raise ConfigError(f"module {module_name} has no {qualname}{hint}") from exc
     if not callable(found):
         raise ConfigError(f"{path} is not a function")
     return found
+
+
+def _import(module_name: str) -> Any:
+    try:
+        return importlib.import_module(module_name)
+    except (Exception, SystemExit) as exc:  # it runs the module's code, which may raise anything
+        hint = ": run this where the module lies" if isinstance(exc, ImportError) else ""
+        raise ConfigError(f"cannot import {module_name}: {type(exc).__name__}: {exc}{hint}") from exc
 
 
 def _queue_of(found: Any) -> str:
