@@ -1,7 +1,7 @@
 """The simulator: the production policies on a trace of jobs, in simulated time, beside KEDA and the HPA."""
 
 from lakeshore_elasticity.simulator.chart import Scale, chart_svg, scale_of
-from lakeshore_elasticity.simulator.keda_hpa import KedaHpa
+from lakeshore_elasticity.simulator.keda_hpa import KedaHpa, baselines
 from lakeshore_elasticity.simulator.report import render_report
 from lakeshore_elasticity.simulator.results import Results, Run, Sample
 from lakeshore_elasticity.simulator.running import keda_hpa_baseline, simulate
@@ -21,6 +21,7 @@ __all__ = [
     "StartDelay",
     "Trace",
     "TraceError",
+    "baselines",
     "chart_svg",
     "keda_hpa_baseline",
     "load_trace",

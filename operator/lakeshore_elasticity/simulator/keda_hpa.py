@@ -44,6 +44,14 @@ class KedaHpa:
     name: str = "KEDA+HPA"
 
 
+def baselines() -> tuple[KedaHpa, KedaHpa]:
+    """Give the baseline with documented defaults, and with the HPA's limit on steps upwards lifted.
+
+    The second waits far less and costs more: it is what a user gets who has tuned ``behavior.scaleUp``.
+    """
+    return KedaHpa(), KedaHpa(up_percent=math.inf, name="KEDA+HPA, no step limit")
+
+
 class KedaHpaScaler:
     """Runs the baseline's two loops on its clocks."""
 
@@ -94,7 +102,7 @@ class KedaHpaScaler:
             self._advice.popleft()
         if wanted > now_there:
             step = max(self._set.up_pods, now_there * self._set.up_percent / 100)
-            self._replicas = int(min(wanted, now_there + step))
+            self._replicas = math.floor(min(wanted, now_there + step))
         else:
             self._replicas = min(now_there, max(count for _, count in self._advice))
 

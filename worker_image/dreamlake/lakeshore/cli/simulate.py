@@ -21,6 +21,7 @@ EXAMPLES: dict[str, dict[str, Any]] = {
     "max_count": {"max": 8},
 }
 """Fields that a kind needs when the command line gives its name alone."""
+USES = ("busy", "idle", "starting", "wasted")
 
 
 def simulate(
@@ -45,7 +46,9 @@ def simulate(
     ] = None,
     start_delay: Annotated[
         float,
-        typer.Option("--start-delay", min=0.0, help="Mean seconds from a worker's order until it takes jobs."),
+        typer.Option(
+            "--start-delay", min=0.0, help="Mean seconds from a worker's order until it takes jobs."
+        ),
     ] = 90.0,
     slots: Annotated[
         int | None, typer.Option("--slots", min=1, help="Jobs that a worker runs at once.")
@@ -54,7 +57,10 @@ def simulate(
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Write a page with charts here.")] = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """Replay jobs under elasticity policies and under KEDA+HPA: waiting, workers paid for, charts."""
+    """Replay jobs under elasticity policies and under KEDA+HPA: waiting, workers paid for, charts.
+
+    Without --policy and --queue, fully-elastic is tried; without --shape and --trace, the burst.
+    """
     from lakeshore_elasticity.simulator import LognormalDelay  # noqa: PLC0415 - needed by this command alone
     from lakeshore_elasticity.simulator import simulate as replay  # noqa: PLC0415
 
@@ -75,8 +81,8 @@ def simulate(
 
 
 def _contestants(queue: Path | None, asked: list[str]) -> tuple[dict[str, Policy | KedaHpa], int]:
-    """Give the runs by name, the baseline last, and the slots of a worker."""
-    from lakeshore_elasticity.simulator import KedaHpa  # noqa: PLC0415
+    """Give the runs by name, the baselines last, and the slots of a worker."""
+    from lakeshore_elasticity.simulator import baselines  # noqa: PLC0415
 
     runs: dict[str, Policy | KedaHpa] = {}
     slots = 1
@@ -92,8 +98,7 @@ def _contestants(queue: Path | None, asked: list[str]) -> tuple[dict[str, Policy
             )
     for text in asked or ([] if runs else ["fully_elastic"]):
         runs[text] = _policy(text)
-    baseline = KedaHpa()
-    runs[baseline.name] = baseline
+    runs.update({baseline.name: baseline for baseline in baselines()})
     return runs, slots
 
 
@@ -146,16 +151,18 @@ def _write_report(path: Path, results: Results) -> None:
 
 
 def _show(results: Results, out: Path | None) -> None:
-    typer.echo(f"{results.jobs:,} jobs ({results.trace}), {results.start_delay}")
+    jobs = "1 job" if results.jobs == 1 else f"{results.jobs:,} jobs"
+    typer.echo(f"{jobs} ({results.trace}); waiting, and hours of workers by what they did")
     print_table(
-        ("POLICY", "WAIT P50", "P95", "P99", "WORKER-H", "BUSY", "IDLE", "STARTING", "WASTED", "ACTIONS", "MOST"),
+        ("POLICY", "P50", "P95", "P99", "HOURS", *(use.upper() for use in USES), "ACTIONS", "MOST"),
         [
             (
                 run.name,
                 duration(run.wait_p50_s),
                 duration(run.wait_p95_s),
                 duration(run.wait_p99_s),
-                *(f"{hours:.2f}" for hours in run.hours()),
+                f"{run.worker_hours:.2f}",
+                *(f"{run.to_dict()['worker_s'][use] / 3600:.2f}" for use in USES),
                 str(run.scale_actions),
                 str(run.most_workers),
             )
