@@ -28,10 +28,11 @@ def shrink(
 ) -> Shrink:
     """Choose up to ``surplus`` workers to go, those that have not started first. ``since``: of the surplus.
 
-    Starts that a steady load needs again in a moment stay: cancelled at each dip, it would never get its workers.
+    Starts that a steady load needs again in a moment stay while there is any work: cancelled at each dip, it would
+    never get its workers.
     """
-    useless = surplus if _no_work_comes(signals) else min(surplus, heads.there - steady_peak(signals))
-    cancel, cancel_wait = _cancelled(policy, signals, max(0, useless), since - now)
+    spared = steady_peak(signals) if signals.demand and not _no_work_comes(signals) else 0
+    cancel, cancel_wait = _cancelled(policy, signals, max(0, min(surplus, heads.there - spared)), since - now)
     left = surplus - len(cancel)
     over = heads.there - len(cancel) - ceiling(policy)
     victims, idle_wait = _drained(policy, signals, heads, left=left, over=over, since=since, now=now)
@@ -45,14 +46,15 @@ def _no_work_comes(signals: Signals) -> bool:
     return signals.lifecycle != "active"
 
 
-def _cancelled(policy: Policy, signals: Signals, surplus: int, since: float) -> tuple[tuple[str, ...], float]:
+def _cancelled(policy: Policy, signals: Signals, useless: int, since: float) -> tuple[tuple[str, ...], float]:
+    """Choose those that have not started; give also the seconds until they may go. ``since``: less now."""
     not_ready = [worker for worker in signals.workers if worker.phase in NOT_READY]
-    wait = 0.0 if _no_work_comes(signals) else since + policy.common.scale_down.cancel_pending_after_s
     if not not_ready:
         return (), math.inf
+    wait = 0.0 if _no_work_comes(signals) else since + policy.common.scale_down.cancel_pending_after_s
     if wait > 0:
         return (), wait
-    return tuple(worker.id for worker in sorted(not_ready, key=_first_to_go)[:surplus]), math.inf
+    return tuple(worker.id for worker in sorted(not_ready, key=_first_to_go)[:useless]), math.inf
 
 
 def _drained(
@@ -63,18 +65,19 @@ def _drained(
         return (), math.inf
     hurry = _no_work_comes(signals)
     idle_s = 0.0 if hurry or isinstance(policy, Fixed) else policy.idle_timeout_s
-    idle = sorted((worker for worker in signals.workers if worker.phase == "ready_idle"), key=_first_to_go)
-    waits = [worker.since + idle_s - now for worker in idle if now - worker.since < idle_s]
+    ripe_at = now - idle_s
+    idle = [worker for worker in signals.workers if worker.phase == "ready_idle"]
+    ripe = [worker for worker in idle if worker.since <= ripe_at]
+    early = [worker for worker in idle if worker.since > ripe_at] if len(ripe) < len(idle) else []
+    next_s = min((worker.since for worker in early), default=math.inf) - ripe_at
     settles_in = 0.0 if hurry else since + policy.common.scale_down.stabilization_s - now
     if settles_in > 0 and over <= 0:
-        return (), max(settles_in, min(waits, default=0.0) if len(waits) == len(idle) else 0.0)
-    chosen = [worker for worker in idle if now - worker.since >= idle_s][:left]
+        return (), max(settles_in, 0.0 if ripe else next_s)
+    chosen = sorted(ripe, key=_first_to_go)[:left]
     if len(chosen) < min(over, left):
-        early = [worker for worker in idle if now - worker.since < idle_s]
-        chosen += early[: min(over, left) - len(chosen)]
+        chosen += sorted(early, key=_first_to_go)[: min(over, left) - len(chosen)]
     going = chosen if hurry else chosen[: _at_once(policy, signals, heads, now)]
-    next_s = STEP_S if len(going) < len(chosen) else min(waits, default=math.inf)
-    return tuple(worker.id for worker in going), next_s
+    return tuple(worker.id for worker in going), STEP_S if len(going) < len(chosen) else next_s
 
 
 def _at_once(policy: Policy, signals: Signals, heads: Headcount, now: float) -> int:

@@ -78,7 +78,7 @@ def chart_svg(samples: Sequence[Row], *, title: str, scale: Scale | None = None)
 def _panel(
     rows: Sequence[Row], lines: Sequence[_Line], top: float, label: str, *, most: int, seconds: float
 ) -> str:
-    step = _nice(max(most, 1) / 4, whole=True)
+    step = _nice(max(most, 1) / 5, whole=True)
     ceiling = step * math.ceil(max(most, 1) / step)
     bottom = top + PANEL_HEIGHT
     parts = []

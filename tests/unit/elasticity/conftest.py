@@ -17,14 +17,15 @@ class _Member:
     phase: str
     since: float
     created_at: float
+    ready_at: float
     ends: list[float] = field(default_factory=list)
 
 
 class World:
     """Jobs are taken in order by the oldest worker with a free slot. ``step`` moves the clock and decides once."""
 
-    def __init__(self, policy: Policy, *, start_s: float = 5.0, slots: int = 1) -> None:
-        self.policy, self.start_s, self.slots = policy, start_s, slots
+    def __init__(self, policy: Policy, *, start_s: float = 5.0, slots: int = 1, uneven: bool = False) -> None:
+        self.policy, self.start_s, self.slots, self.uneven = policy, start_s, slots, uneven
         self.now = 1000.0
         self.state: State | None = None
         self.lifecycle = "active"
@@ -101,7 +102,7 @@ class World:
 
     def _advance(self) -> None:
         for member in list(self.members.values()):
-            if member.phase == "starting" and self.now >= member.created_at + self.start_s:
+            if member.phase == "starting" and self.now >= member.ready_at:
                 member.phase, member.since = "ready_idle", self.now
                 self.start_delay_s = self.start_s
             left = [end for end in member.ends if end > self.now]
@@ -119,6 +120,10 @@ class World:
                     member.phase, member.since = "ready_busy", self.now
                 member.ends.append(self.now + duration)
 
+    def _start_delay(self) -> float:
+        """Give ``start_s``, or when starts are uneven a half, once, one and a half, twice of it in turn."""
+        return self.start_s * (self.ordered % 4 + 1) / 2 if self.uneven else self.start_s
+
     def _apply(self, decision: Decision) -> None:
         for name in decision.cancel:
             assert self.members.pop(name).phase in {"pending", "starting"}
@@ -130,7 +135,7 @@ class World:
         for _ in range(decision.start):
             self.ordered += 1
             name = f"w{self.ordered:05d}"
-            self.members[name] = _Member(name, "starting", self.now, self.now)
+            self.members[name] = _Member(name, "starting", self.now, self.now, self.now + self._start_delay())
 
 
 @pytest.fixture(scope="session")

@@ -224,7 +224,7 @@ traces = st.lists(
 
 
 def play(world, policy, trace, start_s, slots, forget=None):
-    w = world(policy, start_s=start_s, slots=slots)
+    w = world(policy, start_s=start_s, slots=slots, uneven=True)
     for pause, jobs in trace:
         for _ in range(pause):
             if forget is not None and forget.random() < 0.2:
@@ -247,14 +247,14 @@ def can_work(policy):
 
 
 @settings(max_examples=120, deadline=None)
-@given(policies.filter(can_work), traces, st.sampled_from([0.0, 5.0, 40.0]), st.integers(1, 3))
+@given(policies.filter(can_work), traces, st.sampled_from([0.0, 5.0, 40.0, 200.0]), st.integers(1, 3))
 def test_a_trace_that_stops_ends_at_the_floor(world, policy, trace, start_s, slots):
     w = play(world, policy, trace, start_s, slots)
     w.run_until_done()
     assert w.finished == sum(len(jobs) for _, jobs in trace)
     w.run(patience(policy))
     assert w.there <= max(floor_of(policy), 0)
-    w.run(start_s + 3.0)
+    w.run(2 * start_s + 15.0)  # warm workers that a start of one at a time still owes
     assert w.there == floor_of(policy)
 
 
@@ -276,7 +276,8 @@ def test_no_trace_takes_a_policy_over_its_ceiling(world, policy, trace, start_s,
 )
 def test_a_constant_load_settles(world, policy, period, duration, start_s):
     """Jobs of one length at one pace: at most one change per idle timeout once the pool has filled."""
-    w = world(policy, start_s=start_s)
+    down = replace(policy.common.scale_down, cancel_pending_after_s=10.0)
+    w = world(replace(policy, common=replace(policy.common, scale_down=down)), start_s=start_s)
 
     def load(seconds):
         for tick in range(int(seconds)):
