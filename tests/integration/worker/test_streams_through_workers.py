@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 import worker_bodies as bodies
@@ -19,8 +20,7 @@ EACH_WAY = pytest.mark.parametrize("flags", [(), ("--in-process",)], ids=["slots
 def values_until_failure(stream):
     got = []
     try:
-        for value in stream:
-            got.append(value)
+        got.extend(stream)
     except InvocationFailedError as exc:
         return got, exc.error
     return got, None
@@ -148,7 +148,7 @@ def test_what_a_body_prints_is_kept_and_shown(site):
 
 def test_worker_whose_output_nobody_reads_any_more_works_on(site):
     reader, writer = os.pipe()
-    env = {**os.environ, "LAKESHORE_HOME": str(site.home), "PYTHONPATH": os.path.dirname(bodies.__file__)}
+    env = {**os.environ, "LAKESHORE_HOME": str(site.home), "PYTHONPATH": str(Path(bodies.__file__).parent)}
     with subprocess.Popen(
         [sys.executable, "-m", "dreamlake.lakeshore.daemon"],
         env=env,

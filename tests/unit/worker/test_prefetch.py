@@ -1,5 +1,7 @@
 """A slot holds as many claims as will start within about 100 ms, whatever their number."""
 
+from itertools import pairwise
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -18,7 +20,7 @@ def test_short_bodies_open_the_window_step_by_step():
         seen.append(prefetch.window)
     assert seen[0] == 2
     assert seen[-1] == MOST
-    assert all(after <= 2 * before for before, after in zip(seen, seen[1:], strict=False))
+    assert all(after <= 2 * before for before, after in pairwise(seen))
 
 
 def test_one_long_body_closes_it_at_once():

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable
 
 from dreamlake.lakeshore.dispatch.plane import Claimed
+from dreamlake.lakeshore.errors import PlaneLostError
 from dreamlake.lakeshore.worker.leases import HEARTBEAT_S, Leases, WorkerState
 from dreamlake.lakeshore.worker.prefetch import HOLD_S
 
@@ -92,6 +94,10 @@ class LeaseKeeper:
             self._wake.set()  # from now on the claims behind the first are watched
 
     def _keep(self) -> None:
+        with contextlib.suppress(PlaneLostError):  # the worker meets it too
+            self._look_after()
+
+    def _look_after(self) -> None:
         renewed = time.monotonic()
         state: WorkerState = "active"
         recorded = renewed

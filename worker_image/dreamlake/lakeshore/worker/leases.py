@@ -1,7 +1,7 @@
 """The worker's dealings with the plane: claims, renewals, hand-backs, reports and its own record.
 
 A plane that does not answer now (a full disk, a locked file) is no reason to lose anything: each call says so in
-the log, and the caller tries again later.
+the log, and the caller tries again later. Only ``PlaneLostError`` is raised: that worker is at its end.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 from typing import Literal, TypeAlias
 
 from dreamlake.lakeshore.dispatch.plane import Claimed, Plane, WorkerRecord
-from dreamlake.lakeshore.errors import DispatchError
+from dreamlake.lakeshore.errors import DispatchError, PlaneLostError
 from dreamlake.lakeshore.worker.counters import Counters
 from dreamlake.lakeshore.worker.deliver import deliver
 from dreamlake.lakeshore.worker.identity import new_worker_id
@@ -61,6 +61,8 @@ class Leases:
                 temperature=self._temperature,
                 lease_s=self._options.lease_s,
             )
+        except PlaneLostError:
+            raise
         except DispatchError as exc:
             log.warning("could not claim, trying again: %s", exc)
             return None
@@ -72,6 +74,8 @@ class Leases:
         """Seconds until a delayed job or an expiring lease wants attention, or None."""
         try:
             return self._plane.next_due(self._queue)
+        except PlaneLostError:
+            raise
         except DispatchError as exc:
             log.warning("could not look ahead, trying again: %s", exc)
             return None
@@ -94,6 +98,8 @@ class Leases:
             return set()
         try:
             lost = self._plane.renew(ids, self.worker_id, lease_s=self._options.lease_s)
+        except PlaneLostError:
+            raise
         except DispatchError as exc:
             log.warning("could not renew %d leases, trying again: %s", len(ids), exc)
             return None
@@ -104,6 +110,8 @@ class Leases:
         """Deliver reports; the ids that are this worker's no more, or None when the plane does not take them now."""
         try:
             lost = deliver(self._plane, self.worker_id, reports)
+        except PlaneLostError:
+            raise
         except DispatchError as exc:
             log.warning("could not report, trying again: %s", exc)
             return None
@@ -135,9 +143,12 @@ class Leases:
             concurrency=self._options.concurrency,
             started_at=self._started_at,
             last_seen_at=self._plane.now(),
+            tags=self._options.tags,
         )
         try:
             self._plane.register_worker(record)
+        except PlaneLostError:
+            raise
         except DispatchError as exc:
             log.warning("could not write the worker's record, trying again: %s", exc)
             return

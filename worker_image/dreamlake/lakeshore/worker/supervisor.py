@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import math
 import os
@@ -9,7 +10,7 @@ import time
 from collections.abc import Iterable
 
 from dreamlake.lakeshore.dispatch.plane import Claimed, Plane
-from dreamlake.lakeshore.errors import WorkerError
+from dreamlake.lakeshore.errors import PlaneLostError, WorkerError
 from dreamlake.lakeshore.worker.assigning import share_out
 from dreamlake.lakeshore.worker.backlog import Backlog
 from dreamlake.lakeshore.worker.counters import Counters
@@ -283,7 +284,8 @@ class Supervisor:
         for slot in self._slots:
             self._backlog.add(slot.last_words())
             self._settle(slot)
-        self._backlog.deliver(at_once=True)
+        with contextlib.suppress(PlaneLostError):
+            self._backlog.deliver(at_once=True)
         self._leases.sign_off()
         self._slots.close()
         self._listener.close()
