@@ -57,11 +57,12 @@ class Simulation:
 
     def run(self) -> Run:
         """Play the trace to its end, and on until the fleet is at its floor."""
-        now = 0.0
-        next_s = self._look(now)
-        while not self._over(now):
+        now, next_s = -self._tick_s, self._tick_s
+        while True:
             now = self._play_on(now, next_s)
             next_s = self._look(now)
+            if self._over(now):
+                break
         self._fleet.close(now)
         return self._result(now)
 

@@ -6,6 +6,7 @@ tolerance, stabilization, default scaling behavior):
 
 - Every ``poll_s`` KEDA looks at the queue. Work and no worker: it starts one. No work for ``cooldown_s``: it
   goes to zero.
+- Both loops begin at a random moment (seeded), as jobs come without regard to them.
 - Between one worker and many, the HPA looks every ``sync_s`` and wants ``ceil(demand / slots)``: the metric is
   an average value of one job per slot, and counts running jobs as RabbitMQ's and SQS's scalers do. It leaves a
   ratio within ``tolerance`` alone.
@@ -21,6 +22,7 @@ the metric is never late or wrong.
 from __future__ import annotations
 
 import math
+import random
 from collections import deque
 from dataclasses import dataclass
 
@@ -58,12 +60,13 @@ class KedaHpaScaler:
     wakes_on_change = False
     floor = 0
 
-    def __init__(self, settings: KedaHpa) -> None:
+    def __init__(self, settings: KedaHpa, seed: int) -> None:
         self._set = settings
         self.name = settings.name
         self._replicas = 0
-        self._polls_at = 0.0
-        self._syncs_at = 0.0
+        phase = random.Random(f"polls:{seed}")  # noqa: S311 - a simulation, no secret
+        self._polls_at = phase.uniform(0.0, settings.poll_s)
+        self._syncs_at = phase.uniform(0.0, settings.sync_s)
         self._active_at = -math.inf
         self._advice: deque[tuple[float, int]] = deque()
 

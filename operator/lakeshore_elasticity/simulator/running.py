@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TypeAlias
 
 from lakeshore_elasticity.policies import Policy
@@ -49,7 +50,7 @@ def simulate(
     known = _known(trace, delay) if measured and len(trace) else None
     runs = tuple(
         Simulation(scaler, trace, slots=slots, delay=delay, seed=seed, tick_s=tick_s, known=known).run()
-        for scaler in _scalers(policy_or_policies)
+        for scaler in _scalers(policy_or_policies, seed)
     )
     return Results(trace.name, len(trace), slots, str(delay), runs)
 
@@ -72,17 +73,16 @@ def keda_hpa_baseline(
 
 
 def _scalers(
-    asked: Contestant | Sequence[Contestant] | Mapping[str, Contestant],
-) -> list[Scaler]:
+    asked: Contestant | Sequence[Contestant] | Mapping[str, Contestant], seed: int
+) -> Iterator[Scaler]:
     if isinstance(asked, Mapping):
-        return [_scaler(one, name) for name, one in asked.items()]
-    many = asked if isinstance(asked, Sequence) else (asked,)
-    return [_scaler(one, None) for one in many]
+        yield from (_scaler(one, name, seed) for name, one in asked.items())
+    else:
+        many = asked if isinstance(asked, Sequence) else (asked,)
+        yield from (_scaler(one, None, seed) for one in many)
 
 
-def _scaler(one: Contestant, name: str | None) -> Scaler:
+def _scaler(one: Contestant, name: str | None, seed: int) -> Scaler:
     if isinstance(one, KedaHpa):
-        scaler = KedaHpaScaler(one)
-        scaler.name = one.name if name is None else name
-        return scaler
+        return KedaHpaScaler(one if name is None else replace(one, name=name), seed)
     return PolicyScaler(one, name)
