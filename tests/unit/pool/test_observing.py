@@ -78,8 +78,8 @@ def test_a_worker_is_ready_once_it_takes_jobs():
 
 def test_starts_that_fail_are_counted_until_one_works():
     starts = StartRecord()
-    starts.failed(5.0, "no root")
-    starts.failed(6.0, "no root still")
+    starts.failed(5.0, "no root", started_at=1.0)
+    starts.failed(6.0, "no root still", started_at=5.5)
     signals = seen(starts=starts)
     assert (signals.start_failures, signals.last_failure_at, signals.failure) == (2, 6.0, "no root still")
     starts.worked(2.0)
@@ -92,3 +92,12 @@ def test_the_delay_of_starts_is_a_mean_that_leans_to_the_latest():
     for delay in (1.0, 2.0):
         starts.worked(delay)
     assert starts.delay_s == pytest.approx(1.3)
+
+
+def test_starts_that_were_on_their_way_together_are_one_failure():
+    starts = StartRecord()
+    for at in (5.0, 5.1, 5.2):
+        starts.failed(at, "no root", started_at=1.0)
+    assert (starts.failures, starts.last_failure_at) == (1, 5.2)
+    starts.failed(9.0, "no root", started_at=6.0)
+    assert starts.failures == 2

@@ -25,9 +25,13 @@ class StartRecord:
         self.delay_s = delay_s if self.delay_s is None else self.delay_s + 0.3 * (delay_s - self.delay_s)
         self.failures, self.failure = 0, ""
 
-    def failed(self, at: float, why: str) -> None:
-        """Note a worker that ended before it was ready."""
-        self.failures += 1
+    def failed(self, at: float, why: str, *, started_at: float) -> None:
+        """Note a worker that was started at ``started_at`` and ended before it was ready.
+
+        Those that were on their way together fail together, which is one failure and not many in a row.
+        """
+        if self.last_failure_at is None or self.failures == 0 or started_at > self.last_failure_at:
+            self.failures += 1
         self.last_failure_at = at
         self.failure = why
 

@@ -79,7 +79,8 @@ class QueuePool:
             try:
                 self.processes.start()
             except OSError as exc:
-                self._starts.failed(self._plane.now(), f"this machine cannot start a process: {exc}")
+                now = self._plane.now()
+                self._starts.failed(now, f"this machine cannot start a process: {exc}", started_at=now)
                 return
 
     def _note_ready(self, records: Mapping[int, WorkerRecord]) -> None:
@@ -100,4 +101,6 @@ class QueuePool:
             self._was_ready.discard(end.worker.name)
             if not end.worker.draining and not ready:
                 why = last_lines(end.worker.log, 1) or end.in_words
-                self._starts.failed(self._plane.now(), f"{why} (log: {end.worker.log})")
+                self._starts.failed(
+                    self._plane.now(), f"{why} (log: {end.worker.log})", started_at=end.worker.started_at
+                )
