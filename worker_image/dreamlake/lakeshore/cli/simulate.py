@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,6 +13,7 @@ from dreamlake.lakeshore.errors import ConfigError
 from lakeshore_elasticity import Policy, PolicyError, parse_policy
 
 if TYPE_CHECKING:
+    from dreamlake.lakeshore.pool.queue_file import QueueSpec
     from lakeshore_elasticity.simulator import KedaHpa, Results, Trace
 
 EXAMPLES: dict[str, dict[str, Any]] = {
@@ -64,11 +66,13 @@ def simulate(
     from lakeshore_elasticity.simulator import LognormalDelay  # noqa: PLC0415 - needed by this command alone
     from lakeshore_elasticity.simulator import simulate as replay  # noqa: PLC0415
 
-    contestants, file_slots = _contestants(queue, policies or [])
+    if not math.isfinite(start_delay):
+        raise ConfigError(f"--start-delay {start_delay}: give a number of seconds from 0")
+    specs = _specs(queue)
     results = replay(
-        contestants,
+        _contestants(specs, policies or []),
         _jobs(shape, trace, seed),
-        slots=slots or file_slots,
+        slots=_slots(specs, queue) if slots is None else slots,
         start_delay=LognormalDelay(start_delay),
         seed=seed,
     )
@@ -80,26 +84,31 @@ def simulate(
     _show(results, out)
 
 
-def _contestants(queue: Path | None, asked: list[str]) -> tuple[dict[str, Policy | KedaHpa], int]:
-    """Give the runs by name, the baselines last, and the slots of a worker."""
+def _specs(queue: Path | None) -> list[QueueSpec]:
+    if queue is None:
+        return []
+    from dreamlake.lakeshore.pool.queue_file import read_queue_file  # noqa: PLC0415 - yaml for this alone
+
+    return read_queue_file(queue)
+
+
+def _slots(specs: list[QueueSpec], queue: Path | None) -> int:
+    found = {spec.worker.concurrency for spec in specs} or {1}
+    if len(found) > 1:
+        raise ConfigError(
+            f"{queue}: its queues differ in spec.worker.concurrency: give --slots, or a file with one of them"
+        )
+    return found.pop()
+
+
+def _contestants(specs: list[QueueSpec], asked: list[str]) -> dict[str, Policy | KedaHpa]:
+    """Give the runs by name, the baselines last."""
     from lakeshore_elasticity.simulator import baselines  # noqa: PLC0415
 
-    runs: dict[str, Policy | KedaHpa] = {}
-    slots = 1
-    if queue is not None:
-        from dreamlake.lakeshore.pool.queue_file import read_queue_file  # noqa: PLC0415 - yaml for this alone
-
-        specs = read_queue_file(queue)
-        runs.update({f"queue {spec.name}": spec.policy for spec in specs})
-        slots = specs[0].worker.concurrency
-        if any(spec.worker.concurrency != slots for spec in specs):
-            raise ConfigError(
-                f"{queue}: its queues differ in spec.worker.concurrency: give --slots, or a file with one of them"
-            )
-    for text in asked or ([] if runs else ["fully_elastic"]):
-        runs[text] = _policy(text)
+    runs: dict[str, Policy | KedaHpa] = {f"queue {spec.name}": spec.policy for spec in specs}
+    runs.update({text: _policy(text) for text in asked or ([] if runs else ["fully_elastic"])})
     runs.update({baseline.name: baseline for baseline in baselines()})
-    return runs, slots
+    return runs
 
 
 def _policy(text: str) -> Policy:
@@ -109,11 +118,11 @@ def _policy(text: str) -> Policy:
         path, equals, value = part.partition("=")
         if not equals:
             raise ConfigError(f"--policy {text}: {part!r} is not FIELD=VALUE, as in max-count,max=20")
-        at = raw
-        *sections, name = path.split(".")
-        for section in sections:
-            at = at.setdefault(section, {})
-        at[name] = _value(value)
+        section, dot, name = path.partition(".")
+        fields = raw.setdefault(section, {}) if dot else raw
+        if not isinstance(fields, dict):
+            raise ConfigError(f"--policy {text}: {section} has no fields of its own")
+        fields[name if dot else path] = _value(value)
     try:
         return parse_policy({"kind": kind, **raw}, hyphens=True)
     except PolicyError as exc:
