@@ -61,7 +61,8 @@ def _hours(run: Run) -> tuple[float, float, float, float]:
 
 def _bars(runs: Sequence[Run]) -> str:
     """Draw each run's worker-hours as one bar, parted by use."""
-    left, right, line = 220, 90, 34
+    left = 24 + 7 * max((len(run.name) for run in runs), default=0)
+    right, line = 90, 34
     most = max((run.worker_hours for run in runs), default=0.0) or 1.0
     per_hour = (760 - left - right) / most
     height = 30 + line * len(runs)
@@ -97,8 +98,8 @@ _PAGE = """<!doctype html>
 :root {{ color-scheme: light dark; }}
 body {{ font: 16px/1.5 system-ui, sans-serif; max-width: 66rem; margin: 2rem auto; padding: 0 1rem; }}
 .scroll {{ overflow-x: auto; }}
-table {{ border-collapse: collapse; font-variant-numeric: tabular-nums; font-size: 14px; }}
-th, td {{ text-align: right; padding: .3rem .7rem; white-space: nowrap; }}
+table {{ border-collapse: collapse; font-variant-numeric: tabular-nums; font-size: 13px; }}
+th, td {{ text-align: right; padding: .3rem .5rem; white-space: nowrap; }}
 th:first-child {{ text-align: left; padding-left: 0; }}
 tr + tr > * {{ border-top: 1px solid color-mix(in srgb, currentColor 20%, transparent); }}
 dt {{ float: left; clear: left; width: 6rem; font-weight: 600; }}

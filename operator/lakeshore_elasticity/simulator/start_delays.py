@@ -33,6 +33,9 @@ class FixedDelay:
     def __post_init__(self) -> None:
         _check(self.mean_s)
 
+    def __str__(self) -> str:
+        return f"{self.mean_s:g} s"
+
     def sampler(self, seed: int) -> Sampler:
         """Give the delay, always."""
         return lambda: self.mean_s
@@ -52,6 +55,9 @@ class LognormalDelay:
     def __post_init__(self) -> None:
         _check(self.mean_s)
         _check(self.sigma)
+
+    def __str__(self) -> str:
+        return f"about {self.mean_s:g} s (lognormal, sigma {self.sigma:g})"
 
     def sampler(self, seed: int) -> Sampler:
         """Give a function that draws from the distribution."""
