@@ -178,6 +178,13 @@ def test_starts_are_cancelled_only_after_being_surplus_for_some_seconds():
     assert len(gone.cancel) == 3
 
 
+def test_a_start_that_a_steady_load_needs_is_spared_only_while_there_is_work():
+    steady = {"workers": some(4, "starting"), "arrivals_per_s": 0.5, "mean_duration_s": 20.0, "age": -10.0}
+    state = decide(FullyElastic(), snap(1, 0, some(4, "starting")), None, NOW).state
+    assert decide(FullyElastic(), snap(1, 0, **steady), state, NOW + 10.0).cancel == ()
+    assert len(decide(FullyElastic(), snap(0, 0, **steady), state, NOW + 10.0).cancel) == 4
+
+
 def test_a_surplus_that_passes_starts_its_seconds_anew():
     workers = some(4, "starting")
     state = decide(FullyElastic(), snap(1, 0, workers), None, NOW).state

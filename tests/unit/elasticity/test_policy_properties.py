@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from dataclasses import replace
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from lakeshore_elasticity import (
@@ -120,7 +120,7 @@ def there(signals):
 # One snapshot
 
 
-@settings(max_examples=1000)
+@settings(max_examples=500)
 @given(policies, snapshots, memories)
 def test_what_is_wanted_stays_within_the_bounds(policy, signals, memory):
     decision = decide(policy, signals, state_after(policy, memory), NOW)
@@ -139,7 +139,7 @@ def test_what_is_wanted_stays_within_the_bounds(policy, signals, memory):
     assert decision.desired >= min(decision.wanted, there(signals))
 
 
-@settings(max_examples=1000)
+@settings(max_examples=500)
 @given(policies, snapshots, memories)
 def test_only_idle_workers_are_drained_and_only_unstarted_ones_cancelled(policy, signals, memory):
     decision = decide(policy, signals, state_after(policy, memory), NOW)
@@ -154,7 +154,7 @@ def test_only_idle_workers_are_drained_and_only_unstarted_ones_cancelled(policy,
     assert decision.kind == kind
 
 
-@settings(max_examples=1000)
+@settings(max_examples=500)
 @given(policies, snapshots, memories)
 def test_nothing_is_ordered_without_demand(policy, signals, memory):
     decision = decide(policy, signals, state_after(policy, memory), NOW)
@@ -164,7 +164,7 @@ def test_nothing_is_ordered_without_demand(policy, signals, memory):
         assert decision.start == 0
 
 
-@settings(max_examples=1000)
+@settings(max_examples=500)
 @given(policies, snapshots, memories)
 def test_a_stale_snapshot_takes_nobody_away(policy, signals, memory):
     if NOW - signals.as_of > policy.common.stale_after_s:
@@ -172,7 +172,7 @@ def test_a_stale_snapshot_takes_nobody_away(policy, signals, memory):
         assert decision.victims == decision.cancel == ()
 
 
-@settings(max_examples=1000)
+@settings(max_examples=500)
 @given(policies, snapshots, memories, st.integers(0, 20), st.integers(0, 20))
 def test_more_demand_in_the_same_snapshot_never_lowers_what_is_desired(
     policy, signals, memory, more, running
@@ -186,7 +186,7 @@ def test_more_demand_in_the_same_snapshot_never_lowers_what_is_desired(
     assert high.desired >= low.desired
 
 
-@settings(max_examples=1000)
+@settings(max_examples=500)
 @given(policies, snapshots, memories, st.randoms(use_true_random=False))
 def test_the_order_in_which_workers_are_listed_decides_nothing(policy, signals, memory, shuffler):
     workers = list(signals.workers)
@@ -196,7 +196,7 @@ def test_the_order_in_which_workers_are_listed_decides_nothing(policy, signals, 
     assert decide(policy, shuffled, state, NOW) == decide(policy, signals, state, NOW)
 
 
-@settings(max_examples=1000)
+@settings(max_examples=500)
 @given(policies, snapshots, memories)
 def test_a_restart_changes_nothing_but_how_long_a_surplus_is_watched(policy, signals, memory):
     before, fresh = (
@@ -247,6 +247,8 @@ def can_work(policy):
 
 
 @settings(max_examples=120, deadline=None)
+@example(MaxCount(2, 5.0), [(0, [0.5, 0.5])], 40.0, 1)
+@example(FullyElastic(60.0, 4), [(0, [0.5]), (1, [3.0, 60.0, 17.0])], 200.0, 1)
 @given(policies.filter(can_work), traces, st.sampled_from([0.0, 5.0, 40.0, 200.0]), st.integers(1, 3))
 def test_a_trace_that_stops_ends_at_the_floor(world, policy, trace, start_s, slots):
     w = play(world, policy, trace, start_s, slots)
