@@ -81,7 +81,7 @@ def test_each_lifecycle_verb_says_the_new_state(lakeshore, plane, verb, state):
     assert lakeshore("queues", verb, "q", "--json").json["state"] == state
 
 
-@pytest.mark.parametrize("verb", ["pause", "archive"])
+@pytest.mark.parametrize("verb", ["drain", "pause", "archive"])
 def test_a_closed_queue_takes_no_jobs_starts_none_and_loses_none(lakeshore, plane, verb):
     submit(plane, "q", "early")
     lakeshore("queues", verb, "q")

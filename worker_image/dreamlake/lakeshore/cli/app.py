@@ -66,7 +66,7 @@ def run(argv: Sequence[str] | None = None) -> int:
         return _fail(str(exc), WRONG_USE)
     except SystemExit as exc:
         if not isinstance(exc.__context__, BrokenPipeError):
-            raise
+            return exc.code if isinstance(exc.code, int) else OK  # the worker's parser after its --help
         # The reader (head, less) has had enough: that is its right.
         _give_up_stdout()
         return OK

@@ -26,11 +26,13 @@ JobId = Annotated[str, typer.Argument(metavar="ID", help="Invocation id, as subm
 
 @app.command("list")
 def list_jobs(
-    queue: Annotated[str | None, typer.Option("--queue", help="Only this queue.")] = None,
+    queue: Annotated[str | None, typer.Option("--queue", metavar="NAME", help="Only this queue.")] = None,
     state: Annotated[
-        str | None, typer.Option("--state", help=f"Only this state: {', '.join(STATES)}.")
+        str | None, typer.Option("--state", metavar="STATE", help=f"Only this state: {', '.join(STATES)}.")
     ] = None,
-    limit: Annotated[int, typer.Option("--limit", min=1, help="At most so many, newest first.")] = 50,
+    limit: Annotated[
+        int, typer.Option("--limit", metavar="N", min=1, help="At most so many, newest first.")
+    ] = 50,
     url: UrlOption = None,
     namespace: NamespaceOption = "default",
     as_json: JsonFlag = False,
@@ -114,7 +116,9 @@ def logs(
 @app.command("result")
 def result(
     inv_id: JobId,
-    timeout: Annotated[float, typer.Option("--timeout", min=0, help="Seconds to wait for the end.")] = 0.0,
+    timeout: Annotated[
+        float, typer.Option("--timeout", metavar="SECONDS", min=0, help="Seconds to wait for the end.")
+    ] = 0.0,
     url: UrlOption = None,
     namespace: NamespaceOption = "default",
     as_json: JsonFlag = False,

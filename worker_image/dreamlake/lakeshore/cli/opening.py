@@ -13,10 +13,13 @@ from dreamlake.lakeshore.dispatch.plane import Plane
 
 UrlOption = Annotated[
     str | None,
-    typer.Option("--url", envvar="LAKESHORE_URL", help="Control plane; without it the local plane."),
+    typer.Option(
+        "--url", metavar="URL", envvar="LAKESHORE_URL", help="Control plane; without it the local plane."
+    ),
 ]
 NamespaceOption = Annotated[
-    str, typer.Option("--namespace", envvar="LAKESHORE_NAMESPACE", help="Namespace to work in.")
+    str,
+    typer.Option("--namespace", metavar="NAME", envvar="LAKESHORE_NAMESPACE", help="Namespace to work in."),
 ]
 
 

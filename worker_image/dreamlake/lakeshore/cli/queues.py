@@ -73,9 +73,14 @@ def show(
 @app.command("add")
 def add(
     name: QueueName,
-    kind: Annotated[str, typer.Option("--kind", help=f"Order of claims: {', '.join(QUEUE_KINDS)}.")] = "fifo",
+    kind: Annotated[
+        str, typer.Option("--kind", metavar="KIND", help=f"Order of claims: {', '.join(QUEUE_KINDS)}.")
+    ] = "fifo",
     temperature: Annotated[
-        float, typer.Option("--temperature", help="For boltzmann: the higher, the less priority counts.")
+        float,
+        typer.Option(
+            "--temperature", metavar="NUMBER", help="For boltzmann: the higher, the less priority counts."
+        ),
     ] = 1.0,
     url: UrlOption = None,
     namespace: NamespaceOption = "default",

@@ -30,16 +30,27 @@ def submit(
         list[str] | None,
         typer.Argument(metavar="[ARG|NAME=VALUE]...", help="Arguments: JSON where it is JSON, else text."),
     ] = None,
-    queue: Annotated[str | None, typer.Option("--queue", help="Queue; a udf has one of its own.")] = None,
-    wait: Annotated[bool, typer.Option("--wait", help="Wait for the result and print it.")] = False,
-    timeout: Annotated[float, typer.Option("--timeout", min=0, help="Seconds to --wait.")] = 3600.0,
-    key: Annotated[str | None, typer.Option("--key", help="Submit once per key.")] = None,
-    priority: Annotated[float | None, typer.Option("--priority", help="The higher the sooner.")] = None,
-    retries: Annotated[int | None, typer.Option("--retries", min=0, help="Attempts after the first.")] = None,
-    timeout_s: Annotated[
-        float | None, typer.Option("--run-timeout", help="Seconds that an attempt may run.")
+    queue: Annotated[
+        str | None, typer.Option("--queue", metavar="NAME", help="Queue; a udf has one of its own.")
     ] = None,
-    delay_s: Annotated[float | None, typer.Option("--delay", help="Seconds before it may start.")] = None,
+    wait: Annotated[bool, typer.Option("--wait", help="Wait for the result and print it.")] = False,
+    timeout: Annotated[
+        float, typer.Option("--timeout", metavar="SECONDS", min=0, help="Seconds to --wait.")
+    ] = 3600.0,
+    key: Annotated[str | None, typer.Option("--key", metavar="TEXT", help="Submit once per key.")] = None,
+    priority: Annotated[
+        float | None, typer.Option("--priority", metavar="NUMBER", help="The higher the sooner.")
+    ] = None,
+    retries: Annotated[
+        int | None, typer.Option("--retries", metavar="N", min=0, help="Attempts after the first.")
+    ] = None,
+    timeout_s: Annotated[
+        float | None,
+        typer.Option("--run-timeout", metavar="SECONDS", help="Seconds that an attempt may run."),
+    ] = None,
+    delay_s: Annotated[
+        float | None, typer.Option("--delay", metavar="SECONDS", help="Seconds before it may start.")
+    ] = None,
     url: UrlOption = None,
     namespace: NamespaceOption = "default",
     as_json: JsonFlag = False,

@@ -33,17 +33,25 @@ spec:
 def up(
     files: Annotated[
         list[Path] | None,
-        typer.Option("--file", "-f", help="queue.yaml, as kubectl takes it; may be repeated."),
+        typer.Option(
+            "--file", "-f", metavar="FILE", help="queue.yaml, as kubectl takes it; may be repeated."
+        ),
     ] = None,
     root: Annotated[
         Path | None,
-        typer.Option("--root", envvar="LAKESHORE_ROOT", help="Directory of run.read and run.write."),
+        typer.Option(
+            "--root", metavar="DIR", envvar="LAKESHORE_ROOT", help="Directory of run.read and run.write."
+        ),
     ] = None,
     retries: Annotated[
-        int, typer.Option("--retries", min=0, help="Attempts after the first, where jobs are silent.")
+        int,
+        typer.Option(
+            "--retries", metavar="N", min=0, help="Attempts after the first, where jobs are silent."
+        ),
     ] = 1,
     lease: Annotated[
-        float, typer.Option("--lease", min=0.2, help="Seconds that a claim stands unrenewed.")
+        float,
+        typer.Option("--lease", metavar="SECONDS", min=0.2, help="Seconds that a claim stands unrenewed."),
     ] = 30.0,
     example: Annotated[bool, typer.Option("--example", help="Print a minimal queue.yaml and exit.")] = False,
     url: UrlOption = None,
