@@ -15,6 +15,7 @@ from lakeshore_elasticity.policies import (
     parse_policy,
 )
 from lakeshore_elasticity.signals import Signals, Worker
+from lakeshore_elasticity.steady import moving_rate
 
 __all__ = [
     "Common",
@@ -31,5 +32,6 @@ __all__ = [
     "State",
     "Worker",
     "decide",
+    "moving_rate",
     "parse_policy",
 ]

@@ -78,8 +78,9 @@ class FullyElastic:
 class PoolWithThreshold:
     """``warm`` workers always; a burst to one slot per job while more than ``threshold`` wait.
 
-    A burst begins when more than ``threshold`` wait for each warm worker (for the first, with ``warm`` 0), or
-    the oldest waits longer than ``age_limit_s``. It ends when at most half of that many wait.
+    A burst begins when more than ``threshold`` wait for each warm worker, or the oldest waits longer than
+    ``age_limit_s``. It ends when at most half of that many wait. With ``warm`` 0 any job begins one: there is nobody
+    else to run it.
     """
 
     max: int
@@ -92,7 +93,7 @@ class PoolWithThreshold:
     @property
     def backlog(self) -> int:
         """Waiting jobs above which a burst begins."""
-        return self.threshold * max(1, self.warm)
+        return self.threshold * self.warm
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,7 @@ POLICIES = [
     FullyElastic(idle_timeout_s=10.0),
     MaxCount(max=2, idle_timeout_s=10.0),
     PoolWithThreshold(max=6, warm=1, threshold=2, idle_timeout_s=10.0),
+    PoolWithThreshold(max=4, warm=0, threshold=3, idle_timeout_s=10.0),
     KedaHpa(),
 ]
 
@@ -61,6 +62,11 @@ def test_a_fixed_pool_of_none_leaves_all_jobs_and_says_so():
     assert (run.unfinished, run.orders, run.jobs) == (4, 0, 4)
 
 
+def test_a_pool_without_warm_workers_runs_the_first_job_too():
+    run = one_run(PoolWithThreshold(max=4, warm=0, threshold=8), [(0.0, 1.0)], start_delay=5.0)
+    assert (run.unfinished, run.orders, run.wait_max_s) == (0, 1, 5.0)
+
+
 def test_no_jobs_are_no_trouble():
     assert one_run(FullyElastic(), []).to_dict()["worker_s"]["total"] == 0
     assert one_run(Fixed(2), []).wait_p99_s == 0.0
@@ -84,6 +90,7 @@ def test_several_policies_are_named_by_what_sets_them_apart():
         "fully_elastic",
         "max_count 2",
         "pool_with_threshold 1-6",
+        "pool_with_threshold 0-4",
         "KEDA+HPA",
         "fully_elastic, economy 0.25",
     ]
@@ -134,7 +141,6 @@ jobs = st.lists(st.tuples(st.floats(0, 300), st.sampled_from([0.0, 0.3, 4.0, 70.
 def test_every_job_runs_once_and_every_second_is_accounted_for(jobs, policy, slots, mean_s, seed):
     run = one_run(policy, jobs, slots=slots, start_delay=LognormalDelay(mean_s), seed=seed)
     work_s = sum(takes for _, takes in jobs)
-    # A pool without a burst may leave no job either: it has a warm worker.
     assert run.unfinished == 0
     assert work_s / slots - 1e-6 <= run.spent.busy_s <= work_s + 1e-6
     assert min(run.spent.idle_s, run.spent.starting_s, run.spent.wasted_s) >= -1e-6

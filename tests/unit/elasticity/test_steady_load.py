@@ -6,8 +6,8 @@ import math
 
 import pytest
 
-from lakeshore_elasticity import FullyElastic, Signals, State, Worker, decide
-from lakeshore_elasticity.steady import RATE_OVER_S, moving_rate, steady_peak
+from lakeshore_elasticity import FullyElastic, Signals, State, Worker, decide, moving_rate
+from lakeshore_elasticity.steady import RATE_OVER_S, steady_peak
 
 
 def test_the_rate_moves_to_what_comes():
