@@ -97,52 +97,32 @@ def add(
     _say(record, as_json=as_json)
 
 
-@app.command("drain")
-def drain(
-    name: QueueName, url: UrlOption = None, namespace: NamespaceOption = "default", as_json: JsonFlag = False
-) -> None:
-    """Take no new jobs and start none: those that run end, those that wait stay."""
-    _move(name, "draining", url, namespace, as_json=as_json)
+_MOVES: tuple[tuple[str, QueueState, str], ...] = (
+    ("drain", "draining", "Take no new jobs and start none: those that run end, those that wait stay."),
+    ("pause", "paused", "As a drain, and a pool sends its idle workers away."),
+    ("resume", "active", "Take and start jobs again."),
+    ("archive", "archived", "Put a queue away: as a pause, and nothing is deleted."),
+    ("unarchive", "active", "Take and start jobs again, after an archive, a drain or a pause."),
+)
 
 
-@app.command("archive")
-def archive(
-    name: QueueName, url: UrlOption = None, namespace: NamespaceOption = "default", as_json: JsonFlag = False
-) -> None:
-    """Put a queue away: it takes and starts no jobs, wants no workers, and loses nothing."""
-    _move(name, "archived", url, namespace, as_json=as_json)
+def _add_move(verb: str, state: QueueState, words: str) -> None:
+    @app.command(verb, help=words)
+    def move(
+        name: QueueName,
+        url: UrlOption = None,
+        namespace: NamespaceOption = "default",
+        as_json: JsonFlag = False,
+    ) -> None:
+        with plane(url, namespace) as opened:
+            _record(opened, name)
+            opened.set_queue_state(name, state)
+            record = _record(opened, name)
+        _say(record, as_json=as_json)
 
 
-@app.command("unarchive")
-def unarchive(
-    name: QueueName, url: UrlOption = None, namespace: NamespaceOption = "default", as_json: JsonFlag = False
-) -> None:
-    """Take and start jobs again, after an archive, a drain or a pause."""
-    _move(name, "active", url, namespace, as_json=as_json)
-
-
-@app.command("pause")
-def pause(
-    name: QueueName, url: UrlOption = None, namespace: NamespaceOption = "default", as_json: JsonFlag = False
-) -> None:
-    """Take no new jobs and start none until the queue is resumed."""
-    _move(name, "paused", url, namespace, as_json=as_json)
-
-
-@app.command("resume")
-def resume(
-    name: QueueName, url: UrlOption = None, namespace: NamespaceOption = "default", as_json: JsonFlag = False
-) -> None:
-    """Take and start jobs again after a pause."""
-    _move(name, "active", url, namespace, as_json=as_json)
-
-
-def _move(name: str, state: QueueState, url: str | None, namespace: str, *, as_json: bool) -> None:
-    with plane(url, namespace) as opened:
-        _record(opened, name)
-        opened.set_queue_state(name, state)
-        record = _record(opened, name)
-    _say(record, as_json=as_json)
+for _verb, _state, _words in _MOVES:
+    _add_move(_verb, _state, _words)
 
 
 def _say(record: QueueRecord, *, as_json: bool) -> None:
