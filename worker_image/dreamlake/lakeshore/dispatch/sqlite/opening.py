@@ -38,11 +38,20 @@ def _raw_connection(path: str) -> sqlite3.Connection:
 def _check_file(path: str) -> None:
     if not path:
         raise ConfigError("an empty path names no file: give one, for example dispatch.sqlite")
+    if os.path.isdir(path):  # noqa: PTH112 - a str is at hand
+        raise ConfigError(f"{path} is a folder, not a file: name a file in it")
     try:
-        # What is in a plane may be run by its workers: nobody else may write to it.
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
-    except IsADirectoryError as exc:
-        raise ConfigError(f"{path} is a folder, not a file: name a file in it") from exc
+        # What is in a plane may be run by its workers: nobody else may write to it. A file that is there is not
+        # opened here: closing it again would drop the locks that this process's other connections hold on it,
+        # and then another process that ends would take itself for the last and delete the log they write to.
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+    except FileExistsError:
+        effective = os.access in os.supports_effective_ids
+        if not os.access(path, os.R_OK | os.W_OK, effective_ids=effective):
+            raise ConfigError(
+                f"{path} cannot be opened for writing (Permission denied): "
+                "make the file and its folder yours, or set LAKESHORE_HOME elsewhere"
+            ) from None
     except (FileNotFoundError, NotADirectoryError) as exc:
         file = Path(path)
         raise ConfigError(f"there is no folder {file.parent} for {file.name}: make it first") from exc
