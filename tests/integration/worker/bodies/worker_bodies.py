@@ -216,3 +216,9 @@ def register_failing_setup():
     @lifecycle.on_run_setup
     def load():
         raise OSError("no model here")
+
+
+def stream_blocks(n, size, path):
+    for i in range(n):
+        note(path, str(i))
+        yield b"x" * size

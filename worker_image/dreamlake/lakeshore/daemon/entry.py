@@ -25,13 +25,19 @@ ALLOW_PICKLED_ENV = "LAKESHORE_ALLOW_PICKLED"
 def main() -> int:
     """Run the invocation; 0 when its result was written, 1 when its error was."""
     workdir = Path.cwd()
+    result, error = workdir / "result.msgpack", workdir / "error.json"
     try:
-        result = _run(workdir)
+        value = _run(workdir)
+        try:
+            _write(result, value)
+        except OSError as exc:
+            raise _BodyFailedError(error_info(exc)) from exc
     except _BodyFailedError as failed:
-        _write(workdir / "error.json", json.dumps(failed.info.to_dict()).encode())
+        result.unlink(missing_ok=True)  # of an earlier run in the same place
+        _write(error, json.dumps(failed.info.to_dict()).encode())
         print(f"{failed.info.type}: {failed.info.message}", file=sys.stderr)
         return 1
-    _write(workdir / "result.msgpack", result)
+    error.unlink(missing_ok=True)
     return 0
 
 
@@ -76,11 +82,15 @@ def _run(workdir: Path) -> bytes:
 def _write(path: Path, data: bytes) -> None:
     """Write so that a reader sees the whole file or none."""
     part = path.with_name(path.name + ".part")
-    with part.open("wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
-    part.replace(path)
+    try:
+        with part.open("wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        part.replace(path)
+    except OSError:
+        part.unlink(missing_ok=True)
+        raise
 
 
 if __name__ == "__main__":

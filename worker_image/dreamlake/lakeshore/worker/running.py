@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -16,6 +17,8 @@ from dreamlake.lakeshore.worker.supervisor import Supervisor
 
 if TYPE_CHECKING:
     from dreamlake.lakeshore.queue import SyncQueue
+
+log = logging.getLogger("lakeshore.worker")
 
 
 def run_worker(
@@ -95,6 +98,7 @@ def _health(options: WorkerOptions, counters: Counters) -> Iterator[None]:
     from dreamlake.lakeshore.worker.health import HealthServer  # noqa: PLC0415 - few workers serve it
 
     health = HealthServer(counters, options.health_port)
+    log.info("health page on port %d", health.port)
     try:
         yield
     finally:
