@@ -46,6 +46,56 @@ def test_the_socket_of_a_killed_process_is_removed_at_the_next_wake_up(plane, pa
     listener.close()
 
 
+def test_the_socket_of_a_killed_process_is_removed_when_the_file_is_opened(open_plane, path):
+    script = (
+        "import os\n"
+        "from dreamlake.lakeshore.dispatch import Dispatch\n"
+        f"listener = Dispatch({str(path)!r}).listen('journal:nobody-else-waits-for-this')\n"
+        "os.kill(os.getpid(), 9)\n"
+    )
+    subprocess.run([sys.executable, "-c", script], timeout=60, check=False)
+    assert len(sockets(path)) == 1
+    living = open_plane().listen("work:q")
+    open_plane()
+    assert len(sockets(path)) == 1
+    living.close()
+
+
+def test_waits_for_results_share_one_socket_which_goes_with_the_plane(open_plane, path):
+    plane = open_plane()
+    for n in range(3):
+        plane.submit("q", b"e", id=f"i{n}")
+        plane.claim("q", "w")
+        plane.ack(f"i{n}", "w", result=b"r")
+        assert plane.result(f"i{n}", timeout=LIMIT_S) == b"r"
+        assert len(sockets(path)) == 1
+    plane.close()
+    assert sockets(path) == []
+
+
+def test_a_forked_child_does_not_take_its_parents_wake_ups(path):
+    # In a process of its own: a fork of the test runner would take its threads' locks along.
+    script = (
+        "import os, threading\n"
+        "from dreamlake.lakeshore.dispatch import Dispatch\n"
+        f"plane = Dispatch({str(path)!r})\n"
+        "plane.submit('q', b'e', id='first')\n"
+        "plane.claim('q', 'w'); plane.ack('first', 'w', result=b'r')\n"
+        "plane.result('first')\n"
+        "if os.fork() == 0:\n"
+        "    plane.submit('q', b'e', id='second'); plane.claim('q', 'w')\n"
+        "    threading.Timer(0.3, lambda: plane.ack('second', 'w', result=b'child')).start()\n"
+        "    os._exit(0 if plane.result('second', timeout=20) == b'child' else 3)\n"
+        "assert os.waitstatus_to_exitcode(os.wait()[1]) == 0\n"
+        "assert plane.result('second', timeout=20) == b'child'\n"
+        "plane.close()\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], timeout=60, check=False, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+
+
 def test_another_process_is_woken(plane, path):
     script = (
         "from dreamlake.lakeshore.dispatch import Dispatch\n"

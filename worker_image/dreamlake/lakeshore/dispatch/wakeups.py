@@ -129,6 +129,7 @@ class FileWakeups:
         self._namespace = namespace
         self._poll = poll
         self._sender = _datagram_socket()
+        self._remove_dead()
 
     def listen(self, topic: str) -> Listener:
         """Bind a socket for the topic, or poll where that cannot be done."""
@@ -143,6 +144,12 @@ class FileWakeups:
             sock.close()
             return self._poll()
         return SocketListener(sock, f"{self._folder}/{name}")
+
+    def _remove_dead(self) -> None:
+        """Remove the sockets of processes that were killed. Those that live are woken for nothing, which is no harm."""
+        with contextlib.suppress(OSError), _Addresses(self._folder) as address:
+            for name in os.listdir(self._folder):  # noqa: PTH208 - as below
+                self._send(address(name))
 
     def notify(self, topics: Iterable[str]) -> None:
         """Send a byte to each listener's socket; remove those whose listener is gone."""

@@ -77,12 +77,8 @@ def result(store: Store, inv_id: str, timeout: float) -> bytes:
     Raises ``TimeoutError``, ``InvocationFailedError``, ``InvocationCancelledError``, or ``DispatchError`` for an
     unknown id.
     """
-    found = _ended(store, inv_id)
-    if found is not None or timeout <= 0:
-        return _result_of(found, store, inv_id, timeout)
     ends = time.monotonic() + timeout
-    listener = store.wakeups.listen("done")
-    try:
+    with store.listening_for_ends() as listener:
         while True:
             # Look after subscribing, so that an end in between is not missed.
             found = _ended(store, inv_id)
@@ -90,8 +86,6 @@ def result(store: Store, inv_id: str, timeout: float) -> bytes:
             if found is not None or left <= 0:
                 return _result_of(found, store, inv_id, timeout)
             listener.wait(min(left, RECHECK_S))
-    finally:
-        listener.close()
 
 
 def _ended(store: Store, inv_id: str) -> tuple[str, bytes | None, str | None] | None:

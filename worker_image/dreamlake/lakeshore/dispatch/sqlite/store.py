@@ -62,6 +62,7 @@ class Store:
         self._durable = durable
         self._lock = threading.RLock()
         self._closed = False
+        self._spare: Listener | None = None
         self._conn: sqlite3.Connection | None = None
         self._open()
         self.wakeups: Wakeups = (
@@ -129,6 +130,21 @@ class Store:
         if tx.topics:
             self.wakeups.notify(tx.topics)
 
+    @contextmanager
+    def listening_for_ends(self) -> Iterator[Listener]:
+        """Lend a listener to ``done``, and keep it for the next who asks: a socket's file costs more than a wait."""
+        with self._lock:
+            listener, self._spare = self._spare, None
+        listener = listener or self.wakeups.listen("done")
+        try:
+            yield listener
+        finally:
+            with self._lock:
+                if self._spare is None and not self._closed:
+                    listener, self._spare = None, listener
+            if listener is not None:
+                listener.close()
+
     def _check_not_inside(self, conn: sqlite3.Connection) -> None:
         """The lock lets the same thread in again, which can only be a signal's handler that came in between."""
         if conn.in_transaction:
@@ -193,11 +209,14 @@ class Store:
                 self._closed = True
                 self._conn = None
                 self._finalizer()
+                if self._spare is not None:
+                    self._spare.close()
                 self.wakeups.close()
 
     def after_fork(self) -> None:
         """In a forked child: leave the parent's connection alone, and open another when one is needed."""
         self._lock = threading.RLock()
+        self._spare = None  # the parent's: two readers of one socket would take each other's wake-ups
         if self._conn is not None:
             self._finalizer.detach()
             _keep_forever(self._conn)
