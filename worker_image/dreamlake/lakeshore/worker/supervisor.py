@@ -143,12 +143,12 @@ class Supervisor:
             self._hungry = False
             self._timers.set("look", now + _PLANE_RETRY_S)
             return
-        if len(jobs) < wanted:
-            self._hungry = False
-            self._timers.set("look", now + self._pause_s())
         for slot, share in zip(self._slots, share_out(jobs, rooms), strict=True):
             if share:
                 slot.send(share)
+        if len(jobs) < wanted:  # looked up while the bodies run already
+            self._hungry = False
+            self._timers.set("look", now + self._pause_s())
 
     def _pause_s(self) -> float:
         most = _LOOK_AGAIN_S if self._listener.fileno() >= 0 else _POLL_S
