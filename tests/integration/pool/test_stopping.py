@@ -1,10 +1,12 @@
 """How a pool ends: drained, stopped, killed, refused; and what is left then."""
 
+import contextlib
 import os
 import pty
 import re
 import subprocess
 import threading
+from pathlib import Path
 
 import pytest
 
@@ -52,6 +54,23 @@ def test_a_pool_that_is_killed_leaves_no_idle_worker_behind(lake, wait_for, runs
     up.process.kill()
     wait_for(lambda: not any(runs(pid) for pid in pids), "the workers to end", 10)
     assert lake.workers() == []
+
+
+def test_a_pool_that_is_killed_while_its_workers_start_leaves_none_behind(lake, wait_for):
+    up = lake.up("{kind: fixed, replicas: 3}")
+    up.process.kill()  # they were ordered a moment ago
+
+    def left():
+        return [line for line in _command_lines() if str(lake.project) in line]
+
+    wait_for(lambda: not left(), "the workers to end", 10)
+    assert lake.workers() == []
+
+
+def _command_lines():
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):
+            yield path.read_text(errors="replace").split("\0")
 
 
 def test_a_busy_worker_of_a_pool_that_is_killed_ends_its_job_and_goes(lake, wait_for, runs, tmp_path):

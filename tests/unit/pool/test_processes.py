@@ -151,9 +151,9 @@ def test_the_end_of_a_log_is_its_last_lines_that_are_not_blank(tmp_path):
 def test_a_workers_command_carries_the_settings_of_the_queue(tmp_path):
     plain = {"namespace": "n", "root": tmp_path, "concurrency": 2, "retries": 0}
     command = worker_command("q", **plain, lease_s=1.5, drain_timeout_s=3600.0)
-    assert command[:3] == [sys.executable, "-m", "dreamlake.lakeshore.daemon"]
-    assert " ".join(command[3:]) == (
-        f"--queue q --namespace n --root {tmp_path} --concurrency 2 --retries 0 --exit-with-parent "
+    assert command[:4] == [sys.executable, "-m", "dreamlake.lakeshore.pool.member", str(os.getpid())]
+    assert " ".join(command[4:]) == (
+        f"--queue q --namespace n --root {tmp_path} --concurrency 2 --retries 0 "
         "--lease 1.5 --drain-timeout 3600"
     )
     silent = worker_command("q", **plain, lease_s=None, drain_timeout_s=None)

@@ -136,10 +136,10 @@ def worker_command(
     lease_s: float | None,
     drain_timeout_s: float | None,
 ) -> list[str]:
-    """Build the command line of a pool worker."""
-    command = [sys.executable, "-m", "dreamlake.lakeshore.daemon"]
+    """Build the command line of a worker of this process's pool."""
+    command = [sys.executable, "-m", "dreamlake.lakeshore.pool.member", str(os.getpid())]
     command += ["--queue", queue, "--namespace", namespace, "--root", str(root)]
-    command += ["--concurrency", str(concurrency), "--retries", str(retries), "--exit-with-parent"]
+    command += ["--concurrency", str(concurrency), "--retries", str(retries)]
     if lease_s is not None:
         command += ["--lease", f"{lease_s:g}"]
     if drain_timeout_s is not None:
