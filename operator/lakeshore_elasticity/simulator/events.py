@@ -17,6 +17,8 @@ READY, DONE = 0, 1
 DURATION_WEIGHT = 0.1
 DELAY_WEIGHT = 0.3
 """Weights of the newest value in the moving means, as production measures them."""
+CALM_S = 2.0
+"""Seconds until a look for what asks for no worker: a job that ended, one that found a free slot."""
 GIVE_UP_S = 7200.0
 """Simulated seconds without a job starting or ending after which what waits counts as unfinished."""
 
@@ -76,8 +78,8 @@ class Simulation:
     def _play_on(self, looked: float, next_s: float) -> float:
         """Let everything happen until the scaler looks again, and give that time.
 
-        It looks ``next_s`` after the last time, or after the first thing that happens if it hears of it, but never
-        within a tick.
+        It looks ``next_s`` after the last time, or after the first thing that happens if it hears of it: at once for a
+        job that waits, ``CALM_S`` later for the rest, but never within a tick.
         """
         arrivals, heap, wakes = self._trace.arrivals, self._heap, self._scaler.wakes_on_change
         count = len(arrivals)
@@ -100,7 +102,8 @@ class Simulation:
             if self._begun < self._arrived and self._fleet.free:
                 self._claim(now)
             if wakes and look_at > earliest:
-                look_at = max(now, earliest)
+                soon = now if self._begun < self._arrived else now + CALM_S
+                look_at = min(look_at, max(soon, earliest))
 
     def _end_event(self, event: tuple[float, int, int, SimWorker, float], now: float) -> None:
         _, _, kind, worker, seconds = event
