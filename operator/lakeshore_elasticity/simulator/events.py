@@ -8,7 +8,7 @@ from heapq import heappop, heappush
 
 from lakeshore_elasticity.simulator.fleet import Fleet, SimWorker
 from lakeshore_elasticity.simulator.results import Run, Sample, Sampler, percentile
-from lakeshore_elasticity.simulator.scalers import Load, Scaler
+from lakeshore_elasticity.simulator.scalers import Load, Orders, Scaler
 from lakeshore_elasticity.simulator.start_delays import StartDelay
 from lakeshore_elasticity.simulator.traces import Trace
 from lakeshore_elasticity.steady import moving_rate
@@ -17,8 +17,6 @@ READY, DONE = 0, 1
 DURATION_WEIGHT = 0.1
 DELAY_WEIGHT = 0.3
 """Weights of the newest value in the moving means, as production measures them."""
-CALM_S = 2.0
-"""Seconds until a look for what asks for no worker: a job that ended, one that found a free slot."""
 GIVE_UP_S = 7200.0
 """Simulated seconds without a job starting or ending after which what waits counts as unfinished."""
 
@@ -59,10 +57,10 @@ class Simulation:
 
     def run(self) -> Run:
         """Play the trace to its end, and on until the fleet is at its floor."""
-        now, next_s = -self._tick_s, self._tick_s
+        now, orders = -self._tick_s, Orders(0, next_s=self._tick_s)
         while True:
-            now = self._play_on(now, next_s)
-            next_s = self._look(now)
+            now = self._play_on(now, orders)
+            orders = self._look(now)
             if self._over(now):
                 break
         self._fleet.close(now)
@@ -75,16 +73,17 @@ class Simulation:
             return True
         return now - self._moved_at > GIVE_UP_S and not self._leased
 
-    def _play_on(self, looked: float, next_s: float) -> float:
+    def _play_on(self, looked: float, orders: Orders) -> float:
         """Let everything happen until the scaler looks again, and give that time.
 
-        It looks ``next_s`` after the last time, or after the first thing that happens if it hears of it: at once for a
-        job that waits, ``CALM_S`` later for the rest, but never within a tick.
+        It looks ``next_s`` after the last time, or after the first thing that happens if it hears of it, but never
+        within a tick. When it is calm, only a job that waits and the end of all work are such things.
         """
         arrivals, heap, wakes = self._trace.arrivals, self._heap, self._scaler.wakes_on_change
         count = len(arrivals)
         earliest = looked + self._tick_s
-        look_at = max(looked + next_s, earliest)
+        look_at = max(looked + orders.next_s, earliest)
+        calm = orders.calm
         while True:
             index = self._arrived
             event_at = heap[0][0] if heap else math.inf
@@ -99,11 +98,11 @@ class Simulation:
             else:
                 now = event_at
                 self._end_event(heappop(heap), now)
-            if self._begun < self._arrived and self._fleet.free:
+            if self._begun < self._arrived:
                 self._claim(now)
-            if wakes and look_at > earliest:
-                soon = now if self._begun < self._arrived else now + CALM_S
-                look_at = min(look_at, max(soon, earliest))
+                calm = calm and self._begun == self._arrived
+            if wakes and look_at > earliest and not (calm and (self._leased or self._arrived < count)):
+                look_at = max(now, earliest)
 
     def _end_event(self, event: tuple[float, int, int, SimWorker, float], now: float) -> None:
         _, _, kind, worker, seconds = event
@@ -137,8 +136,8 @@ class Simulation:
             takes = trace.durations[job]
             heappush(heap, (now + takes, job, DONE, fleet.claim(now), takes))
 
-    def _look(self, now: float) -> float:
-        """Let the scaler decide, and do what it says; give the seconds until it looks again."""
+    def _look(self, now: float) -> Orders:
+        """Let the scaler decide, and do what it says."""
         load, fleet = self._load, self._fleet
         load.queued = self._arrived - self._begun
         load.leased = self._leased
@@ -154,7 +153,7 @@ class Simulation:
             heappush(self._heap, (now + takes, fleet.ordered, READY, worker, takes))
         self._actions += bool(orders.start or orders.remove)
         self._sampler.add(Sample(now, load.queued, load.leased, orders.wanted, len(fleet.alive)))
-        return orders.next_s
+        return orders
 
     def _measure_rate(self, now: float) -> None:
         load = self._load

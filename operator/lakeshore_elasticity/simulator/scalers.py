@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from lakeshore_elasticity.deciding import decide
-from lakeshore_elasticity.decision import State
+from lakeshore_elasticity.decision import Decision, State
 from lakeshore_elasticity.policies import Fixed, FullyElastic, MaxCount, Policy, PoolWithThreshold
 from lakeshore_elasticity.signals import Signals
 from lakeshore_elasticity.simulator.fleet import Fleet
@@ -33,12 +33,17 @@ class Load:
 
 @dataclass(frozen=True, slots=True)
 class Orders:
-    """What a scaler wants done now. ``next_s``: seconds until it looks again even if nothing happens."""
+    """What a scaler wants done now. ``next_s``: seconds until it looks again even if nothing happens.
+
+    ``calm``: until then nothing follows from jobs that find a free slot, and from jobs that end: it need not hear
+    of them. A job that waits always wakes it.
+    """
 
     wanted: int
     start: int = 0
     remove: tuple[str, ...] = ()
     next_s: float = math.inf
+    calm: bool = False
 
 
 class Scaler(Protocol):
@@ -74,6 +79,7 @@ class PolicyScaler:
         self._state: State | None = None
         self.name = name if name is not None else policy_name(policy)
         self.floor = policy.replicas if isinstance(policy, Fixed) else _warm(policy)
+        self._idle_s = math.inf if isinstance(policy, Fixed) else policy.idle_timeout_s
 
     def orders(self, load: Load, fleet: Fleet, now: float) -> Orders:
         """Take one decision."""
@@ -94,7 +100,22 @@ class PolicyScaler:
         decision = decide(self._policy, signals, self._state, now)
         self._state = decision.state
         removed = (*decision.cancel, *decision.victims)
+        if self._is_calm(signals, decision):
+            return Orders(decision.wanted, next_s=min(decision.next_check_s, self._idle_s), calm=True)
         return Orders(decision.wanted, decision.start, removed, decision.next_check_s)
+
+    def _is_calm(self, signals: Signals, decision: Decision) -> bool:
+        """Say whether no decision can follow before the next check, as long as no job waits.
+
+        Then no worker is missing, so none is started, and none goes before it has been idle for its time, which the
+        next check counts already for those that are idle now. Most moments of a long trace are like this.
+        """
+        if decision.kind != "tick_noop" or signals.queued or self._policy.common.scale_down.stabilization_s:
+            return False
+        if any(worker.phase != "ready_idle" for worker in signals.workers):
+            return False
+        there = len(signals.workers) + signals.more_busy
+        return decision.wanted < there or there == self.floor or not signals.workers
 
 
 def _warm(policy: Policy) -> int:
