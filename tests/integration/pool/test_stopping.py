@@ -192,3 +192,16 @@ def test_a_terminal_shows_a_live_table(lake, wait_for):
         up.wait(10)
         reader.join(10)
         os.close(main)
+
+
+def test_a_plane_whose_file_is_deleted_ends_the_pool_with_one_line(lake, wait_for, runs):
+    up = lake.up("{kind: fixed, replicas: 1}")
+    (worker,) = wait_for(lambda: lake.workers("active"), "the worker")
+    for path in lake.home.glob("dispatch.sqlite*"):
+        if path.is_file():
+            path.unlink()
+    said = up.end().splitlines()
+    assert up.process.returncode == 2
+    assert said[-1].startswith("lakeshore: ")
+    assert "dispatch.sqlite" in said[-1]
+    assert not runs(worker.pid)

@@ -11,7 +11,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from dreamlake.lakeshore.dispatch.plane import Listener, Plane
-from dreamlake.lakeshore.errors import DispatchError
+from dreamlake.lakeshore.errors import DispatchError, PlaneLostError
 from dreamlake.lakeshore.pool.owning import own_queue
 from dreamlake.lakeshore.pool.processes import worker_command
 from dreamlake.lakeshore.pool.queue_file import QueueSpec
@@ -71,7 +71,11 @@ class ElasticPool:
         ]
 
     def run(self) -> None:
-        """Work until drained or stopped. Raises ``ConfigError`` when another pool has one of the queues."""
+        """Work until drained or stopped.
+
+        Raises ``ConfigError`` when another pool has one of the queues, ``PlaneLostError`` when the plane is gone
+        for good.
+        """
         with ExitStack() as stack:
             for spec in self._specs:
                 stack.callback(os.close, own_queue(self._home, self._namespace, spec.name))
@@ -108,6 +112,8 @@ class ElasticPool:
             for pool in self._pools:
                 pool.reap()
             views = [pool.tick(closing=self._switch.draining) for pool in self._pools]
+        except PlaneLostError:
+            raise
         except DispatchError as exc:
             log.warning("the plane does not answer, trying again: %s", exc)
             return []
