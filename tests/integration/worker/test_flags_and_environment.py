@@ -1,4 +1,4 @@
-"""The module's flags and environment: flags win, a mistake is one line and exit status 2, health pages tell the truth."""
+"""Flags win, the environment fills the gaps, a mistake is one line and exit status 2, health pages tell the truth."""
 
 import json
 import re

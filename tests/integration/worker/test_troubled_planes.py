@@ -11,8 +11,6 @@ from pathlib import Path
 import pytest
 import worker_bodies as bodies
 
-EACH_WAY = pytest.mark.parametrize("flags", [(), ("--in-process",)], ids=["slots", "in process"])
-
 
 class FullDisk:
     """While open, no file of one process can grow beyond a few bytes: its database takes no write."""
@@ -64,17 +62,17 @@ def test_stream_waits_for_a_full_disk_in_bounded_memory_and_loses_nothing(site):
     assert sum(1 for _ in frames) == 1199
 
 
-@EACH_WAY
-def test_plane_whose_file_is_deleted_ends_its_workers_with_one_clear_line(site, flags):
-    worker = site.start("--lease", 0.6, *flags)
+def test_plane_whose_file_is_deleted_ends_its_workers_with_one_clear_line(site):
+    workers = [site.start(), site.start("--in-process")]
     for path in site.home.glob("dispatch.sqlite*"):
         if path.is_file():
             path.unlink()
-    assert worker.wait(15) == 1
-    last = worker.output().splitlines()[-1]
-    assert last.startswith("lakeshore worker: ")
-    assert "was deleted or replaced while it was open" in last
-    assert "Traceback" not in worker.output()
+    for worker in workers:
+        assert worker.wait(15) == 1
+        last = worker.output().splitlines()[-1]
+        assert last.startswith("lakeshore worker: ")
+        assert "was deleted or replaced while it was open" in last
+        assert "Traceback" not in worker.output()
 
 
 def test_plane_deleted_under_a_running_body_ends_both(site, gone):

@@ -222,3 +222,8 @@ def stream_blocks(n, size, path):
     for i in range(n):
         note(path, str(i))
         yield b"x" * size
+
+
+def sleep_a_little(item):
+    time.sleep(0.01)
+    return item
