@@ -49,6 +49,8 @@ def test_list_can_be_narrowed(lakeshore, jobs):
     assert ids("--queue", "other") == ["elsewhere"]
     assert ids("--state", "failed") == ["failed"]
     assert ids("--limit", "2") == ["elsewhere", "queued"]
+    ran = lakeshore("jobs", "list", "--queue", "othr")
+    assert (ran.status, ran.error) == (2, "there is no queue 'othr': did you mean other?")
     assert lakeshore("jobs", "list", "--state", "runing").error == "--state runing: did you mean running?"
 
 

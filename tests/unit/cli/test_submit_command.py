@@ -67,6 +67,24 @@ def test_options_reach_the_row(lakeshore, plane):
     assert plane.count("q") == 1
 
 
+@pytest.mark.parametrize(
+    ("flags", "said"),
+    [
+        (["--run-timeout", "0"], "--run-timeout is a finite number above 0, not 0.0"),
+        (["--delay", "-1"], "--delay is a finite number of at least 0, not -1.0"),
+        (["--priority", "nan"], "--priority is a finite number, not nan"),
+        (["--key", ""], "--key is a non-empty str"),
+        (["--retries", "-1"], "Invalid value for '--retries'"),
+        (["--queue", "a/b"], "queue name 'a/b'"),
+    ],
+)
+def test_options_that_cannot_work_are_refused_by_their_names(lakeshore, plane, flags, said):
+    ran = lakeshore("submit", "cli_bodies:add", "1", "--queue", "q", *flags)
+    assert ran.status == 2
+    assert said in ran.error
+    assert plane.queues() == []
+
+
 def test_a_function_inside_a_class(lakeshore):
     assert lakeshore("submit", "cli_bodies:Space.inner", "--queue", "q").status == 0
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from dreamlake.lakeshore import wire
-from dreamlake.lakeshore.cli.opening import NamespaceOption, UrlOption, plane
+from dreamlake.lakeshore.cli.opening import NamespaceOption, UrlOption, known_queue, plane
 from dreamlake.lakeshore.cli.output import JsonFlag, duration, plain, print_json, print_table
 from dreamlake.lakeshore.dispatch.plane import STATES, TERMINAL_STATES, Plane
 from dreamlake.lakeshore.errors import ConfigError, DispatchError
@@ -41,6 +41,8 @@ def list_jobs(
     if state is not None and state not in STATES:
         raise ConfigError(f"--state {state}{nearest(state, STATES)}")
     with plane(url, namespace) as opened:
+        if queue is not None:
+            known_queue(opened, queue)
         rows = opened.invocations(queue=queue, state=state, limit=limit)
         now = opened.now()
     if as_json:

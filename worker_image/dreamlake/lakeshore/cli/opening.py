@@ -9,7 +9,9 @@ from typing import Annotated
 import typer
 
 from dreamlake.lakeshore.daemon.plane import open_plane
-from dreamlake.lakeshore.dispatch.plane import Plane
+from dreamlake.lakeshore.dispatch.plane import Plane, QueueRecord
+from dreamlake.lakeshore.errors import DispatchError
+from dreamlake.lakeshore.suggest import nearest
 
 UrlOption = Annotated[
     str | None,
@@ -31,3 +33,12 @@ def plane(url: str | None, namespace: str) -> Iterator[Plane]:
         yield opened
     finally:
         opened.close()
+
+
+def known_queue(opened: Plane, name: str) -> QueueRecord:
+    """Give a queue that is there. Raises ``DispatchError`` with the name that was probably meant."""
+    known = {record.name: record for record in opened.queues()}
+    if name not in known:
+        hint = nearest(name, known) if known else ": there are none yet"
+        raise DispatchError(f"there is no queue {name!r}{hint}")
+    return known[name]

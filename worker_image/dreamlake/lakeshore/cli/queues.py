@@ -6,10 +6,10 @@ from typing import Annotated, Any
 
 import typer
 
-from dreamlake.lakeshore.cli.opening import NamespaceOption, UrlOption, plane
+from dreamlake.lakeshore.cli.opening import NamespaceOption, UrlOption, known_queue, plane
 from dreamlake.lakeshore.cli.output import JsonFlag, duration, print_json, print_table
 from dreamlake.lakeshore.dispatch.plane import QUEUE_KINDS, STATES, Plane, QueueRecord, QueueState
-from dreamlake.lakeshore.errors import ConfigError, DispatchError
+from dreamlake.lakeshore.errors import ConfigError
 from dreamlake.lakeshore.suggest import nearest
 
 app = typer.Typer(help="Declare queues, look at them, drain and archive them.", no_args_is_help=True)
@@ -51,7 +51,7 @@ def show(
 ) -> None:
     """Show one queue: its jobs by state, and its workers."""
     with plane(url, namespace) as opened:
-        row = _describe(opened, _record(opened, name))
+        row = _describe(opened, known_queue(opened, name))
         row["jobs"] = {state: opened.count(name, state) for state in STATES}
         now = opened.now()
     if as_json:
@@ -93,7 +93,7 @@ def add(
         raise ConfigError(f"--temperature {temperature:g}: give a number above 0")
     with plane(url, namespace) as opened:
         opened.declare_queue(QueueRecord(name, kind, temperature=temperature))
-        record = _record(opened, name)
+        record = known_queue(opened, name)
     _say(record, as_json=as_json)
 
 
@@ -115,9 +115,9 @@ def _add_move(verb: str, state: QueueState, words: str) -> None:
         as_json: JsonFlag = False,
     ) -> None:
         with plane(url, namespace) as opened:
-            _record(opened, name)
+            known_queue(opened, name)
             opened.set_queue_state(name, state)
-            record = _record(opened, name)
+            record = known_queue(opened, name)
         _say(record, as_json=as_json)
 
 
@@ -130,14 +130,6 @@ def _say(record: QueueRecord, *, as_json: bool) -> None:
         print_json(record)
     else:
         typer.echo(f"queue {record.name} is {record.state} ({record.kind})")
-
-
-def _record(opened: Plane, name: str) -> QueueRecord:
-    known = {record.name: record for record in opened.queues()}
-    if name not in known:
-        hint = nearest(name, known) if known else ": there are none yet"
-        raise DispatchError(f"there is no queue {name!r}{hint}")
-    return known[name]
 
 
 def _describe(opened: Plane, record: QueueRecord) -> dict[str, Any]:

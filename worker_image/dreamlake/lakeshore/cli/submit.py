@@ -16,10 +16,12 @@ from dreamlake.lakeshore.cli.opening import NamespaceOption, UrlOption, plane
 from dreamlake.lakeshore.cli.output import JsonFlag, plain, print_json
 from dreamlake.lakeshore.dispatch.plane import RunConfig
 from dreamlake.lakeshore.errors import ConfigError
-from dreamlake.lakeshore.function.run_options import run_options
+from dreamlake.lakeshore.function.run_options import RunOptions, run_options
 from dreamlake.lakeshore.function.udf import UDF
 from dreamlake.lakeshore.queue import SyncQueue
 from dreamlake.lakeshore.suggest import nearest
+
+_FLAGS = {"timeout_s": "--run-timeout", "delay_s": "--delay", "priority": "--priority", "key": "--key"}
 
 
 def submit(
@@ -59,7 +61,7 @@ def submit(
     found = _load(function)
     args, kwargs = parse_arguments(arguments or ())
     name = queue or _queue_of(found)
-    options = run_options(key, priority, retries, timeout_s, None, delay_s, None)
+    options = _options(key, priority, retries, timeout_s, delay_s)
     with plane(url, namespace) as opened:
         target = SyncQueue(name, dispatch=opened)
         base = found.base_config() if isinstance(found, UDF) else RunConfig()
@@ -76,6 +78,20 @@ def submit(
         print_json({"id": inv_id, "queue": name, "result": plain(value)})
     else:
         typer.echo(value if isinstance(value, str) else repr(value))
+
+
+def _options(
+    key: str | None,
+    priority: float | None,
+    retries: int | None,
+    timeout_s: float | None,
+    delay_s: float | None,
+) -> RunOptions:
+    try:
+        return run_options(key, priority, retries, timeout_s, None, delay_s, None)
+    except ConfigError as exc:
+        setting, space, rest = str(exc).partition(" ")  # the message begins with the setting's name in Python
+        raise ConfigError(f"{_FLAGS.get(setting, setting)}{space}{rest}") from exc
 
 
 def parse_arguments(words: Sequence[str]) -> tuple[list[Any], dict[str, Any]]:
