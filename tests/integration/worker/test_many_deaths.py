@@ -39,7 +39,7 @@ def test_every_job_ends_well_while_workers_and_slots_are_killed(site, children_o
         kill_something(site, workers, children_of, rng)
     assert dict(site.queue.results(jobs, timeout=30)) == {job: n for n, job in enumerate(jobs)}
     for stream in streams:
-        assert list(site.queue.stream_frames(stream, timeout=20)) == [(n, n) for n in range(24)]
+        assert list(site.queue.stream_frames(stream, timeout=20)) == [(n, n) for n in range(40)]
     assert site.queue.count("running") == site.queue.count("queued") == site.queue.count("failed") == 0
 
 
@@ -51,7 +51,7 @@ def test_bodies_that_end_right_at_their_time_limit_succeed_or_time_out_and_nothi
         site.queue.submit(bodies.sleep, 0.02, _timeout_s=0.02 + n % 5 / 1000, _retries=0) for n in range(40)
     ]
     ends = [value for _, value in site.queue.results(jobs, timeout=40, on_error="return")]
-    assert len(ends) == 24
+    assert len(ends) == 40
     for end in ends:
         if isinstance(end, InvocationFailedError):
             assert end.error.type in {"JobTimeout", "JobTimeoutError"}

@@ -40,6 +40,16 @@ def test_reports_that_a_full_disk_refuses_are_kept_and_delivered_later(site):
     assert worker.process.poll() is None
 
 
+@pytest.mark.parametrize("flags", [(), ("--in-process",)], ids=["slots", "in process"])
+def test_worker_that_gets_no_answer_is_not_idle_and_goes_on_when_it_does(site, flags):
+    worker = site.start("--idle-exit", 1.2, *flags)
+    with FullDisk(worker.pid):
+        job = site.queue.submit(bodies.add, 1, 2)
+        site.until(lambda: worker.output().count("could not claim") >= 3, "three claims were refused")
+    assert site.queue.result(job, timeout=10) == 3
+    assert worker.wait() == 0
+
+
 def test_stream_waits_for_a_full_disk_in_bounded_memory_and_loses_nothing(site):
     worker = site.start()
     job = site.queue.submit(bodies.stream_blocks, 1200, 65_536, site.note())

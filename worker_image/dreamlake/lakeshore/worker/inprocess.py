@@ -75,8 +75,12 @@ class InProcessWorker:
     def _loop(self) -> None:
         idle_since = time.monotonic()
         while not self._told_to_stop() and self._jobs_left() > 0:
-            if self._claim():
+            claimed = self._claim()
+            if claimed:
                 self._run_held()
+            if claimed is None:
+                self._wait(_PLANE_RETRY_S)
+            if claimed is not False:
                 idle_since = time.monotonic()
                 continue
             idle_exit = self.options.idle_exit_s
@@ -96,10 +100,11 @@ class InProcessWorker:
         most = self.options.max_jobs
         return 1 << 30 if most is None else most - self.counters.executed
 
-    def _claim(self) -> bool:
+    def _claim(self) -> bool | None:
+        """Claim; None when the plane does not answer now: then nobody is idle."""
         jobs = self._leases.claim(min(self._prefetch.window, self._jobs_left()))
         self._keeper.claimed(jobs or [])
-        return bool(jobs)
+        return None if jobs is None else bool(jobs)
 
     def _run_held(self) -> None:
         while (job := self._keeper.begin_next()) is not None:

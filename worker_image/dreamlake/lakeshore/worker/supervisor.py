@@ -64,6 +64,7 @@ class Supervisor:
             }
         )
         self._hungry = True  # whether a claim may find something: set by wake-ups, cleared by a short answer
+        self._answered = True  # whether the plane took the last claim: without an answer nobody is idle
         self._start_failures = 0
         self._renewal_s = 0.0
         self._idle_since = time.monotonic()
@@ -110,7 +111,12 @@ class Supervisor:
         if self.switch.draining or self._jobs_left() == 0:
             return True
         idle_exit = self.options.idle_exit_s
-        if idle_exit is None or self._hungry or not any(slot.ready for slot in self._slots):
+        if (
+            idle_exit is None
+            or self._hungry
+            or not self._answered
+            or not any(slot.ready for slot in self._slots)
+        ):
             return False
         return time.monotonic() - self._idle_since >= idle_exit
 
@@ -139,6 +145,7 @@ class Supervisor:
         if wanted <= 0 or not self._may_claim():
             return
         jobs = self._leases.claim(wanted)
+        self._answered = jobs is not None
         if jobs is None:
             self._hungry = False
             self._timers.set("look", now + _PLANE_RETRY_S)
