@@ -42,15 +42,18 @@ def run_pool(lake, monkeypatch):
         plane.close()
 
 
-def test_a_plane_that_does_not_answer_keeps_no_pool_from_ending(lake, run_pool, wait_for, runs):
+def test_a_plane_that_does_not_answer_keeps_no_pool_from_ending(lake, run_pool, wait_for, runs, caplog):
     plane, switch, thread, problems = run_pool("{kind: fixed, replicas: 1}")
     (worker,) = wait_for(lambda: lake.workers("active"), "the worker")
     plane.close()
+    wait_for(lambda: caplog.records, "the pool to notice")
     switch.request()
     thread.join(40)
     assert not thread.is_alive()
     assert problems == []
     assert not runs(worker.pid)
+    (told,) = [record.getMessage() for record in caplog.records if record.name == "lakeshore.pool"]
+    assert told.startswith("the plane does not answer, trying again: ")
 
 
 def test_an_error_in_the_display_leaves_no_worker_behind(lake, run_pool, wait_for, runs):

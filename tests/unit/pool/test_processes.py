@@ -159,3 +159,9 @@ def test_a_workers_command_carries_the_settings_of_the_queue(tmp_path):
     silent = worker_command("q", **plain, lease_s=None, drain_timeout_s=None)
     assert "--lease" not in silent
     assert "--drain-timeout" not in silent
+
+
+def test_the_end_of_a_log_has_nothing_that_moves_a_terminal(tmp_path):
+    log = tmp_path / "log"
+    log.write_text("\x1b[2J\x1b[31mred\x07\r\n")
+    assert last_lines(log) == "[2J [31mred"

@@ -52,6 +52,7 @@ class ElasticPool:
         self._namespace = namespace
         self._switch = switch
         self._show = show
+        self._trouble = ""  # what the plane answered last, told once
         self._pools = [
             QueuePool(
                 plane,
@@ -115,8 +116,11 @@ class ElasticPool:
         except PlaneLostError:
             raise
         except DispatchError as exc:
-            log.warning("the plane does not answer, trying again: %s", exc)
+            if str(exc) != self._trouble:
+                log.warning("the plane does not answer, trying again: %s", exc)
+            self._trouble = str(exc)
             return []
+        self._trouble = ""
         self._show(views)
         return views
 

@@ -156,5 +156,6 @@ def last_lines(log: Path, count: int = 3) -> str:
             text = file.read().decode("utf-8", "replace")
     except OSError:
         return ""
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    text = "".join(char if char.isprintable() or char == "\n" else " " for char in text)
+    lines = [line.strip() for line in text.split("\n") if line.strip()]
     return " / ".join(lines[-count:])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from rich.table import Table
+from rich.text import Text
 
 from dreamlake.lakeshore.pool.queue_pool import PoolView
 
@@ -26,7 +27,7 @@ def draw(views: Sequence[PoolView], *, stopping: str = "") -> Table:
             str(view.delayed),
             str(view.finished),
             workers_line(view),
-            view.decision.reason,
+            Text(view.decision.reason),  # it may quote a log, whose brackets are no markup
         )
     return table
 
