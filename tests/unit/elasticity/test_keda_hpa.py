@@ -51,8 +51,8 @@ def test_a_ratio_within_the_tolerance_is_left_alone():
 
 
 def test_slots_count_in_the_target():
-    run = keda_hpa_baseline([(0.0, 5000.0)] * 100, slots=4, start_delay=0.0)
-    assert run.most_workers == 25
+    run = keda_hpa_baseline([(0.0, 5000.0)] * 100, slots=3, start_delay=0.0)
+    assert run.most_workers == 34
 
 
 def test_the_most_replicas_are_kept():
@@ -67,6 +67,16 @@ def test_workers_stay_for_the_stabilization_window_and_the_last_for_the_cooldown
     fewer = next(s.t_s for s in run.samples if s.t_s > begun and s.alive < 50)
     assert 300 <= fewer - done_at <= 300 + 3 * 15
     assert 300 < run.end_s - done_at <= 300 + 2 * 30
+
+
+def test_idle_workers_go_before_busy_ones():
+    jobs = [(0.0, 10.0)] * 30 + [(0.0, 3000.0)] * 5
+    settings = KedaHpa(stabilization_s=0.0, up_percent=math.inf)
+    run = keda_hpa_baseline([*jobs, (1000.0, 100.0)], start_delay=0.0, settings=settings)
+    assert next(sample for sample in run.samples if sample.t_s > 200).alive == 5
+    assert run.orders == 36, (
+        "one more than the 35 for the last job: nobody was idle any more, nobody was drained busy"
+    )
 
 
 def test_a_busy_worker_that_is_taken_away_finishes_its_job():

@@ -35,6 +35,11 @@ def test_one_job_waits_for_its_worker_and_the_worker_for_its_timeout():
     assert (run.orders, run.most_workers, run.scale_actions, run.unfinished) == (1, 1, 2, 0)
 
 
+def test_a_worker_is_idle_between_its_jobs_too():
+    run = one_run(FullyElastic(idle_timeout_s=30.0), [(0.0, 2.0), (17.0, 2.0)], start_delay=5.0)
+    assert (run.orders, run.spent.busy_s, run.spent.idle_s) == (1, 4.0, 10.0 + 30.0)
+
+
 def test_jobs_that_are_more_than_the_workers_wait_in_the_order_of_arrival():
     run = one_run(MaxCount(max=2), [(0.0, 10.0)] * 6, start_delay=0.0)
     assert (run.wait_p50_s, run.wait_max_s, run.most_workers) == (10.0, 20.0, 2)
@@ -156,7 +161,7 @@ def test_percentiles_are_of_the_nearest_rank():
     assert (percentile([7.0], 0.99), percentile([], 0.5)) == (7.0, 0.0)
 
 
-@given(st.lists(st.integers(0, 1000), min_size=1, max_size=300))
+@given(st.lists(st.integers(0, 1000), min_size=60, max_size=300))
 def test_a_long_run_keeps_few_samples_and_every_peak(depths):
     sampler = Sampler(most=20)
     for index, depth in enumerate(depths):
