@@ -1,5 +1,7 @@
 """The pool as a part of a program: `ElasticPool` in a thread, as the demo runs it."""
 
+import os
+import signal
 import threading
 
 import pytest
@@ -54,6 +56,18 @@ def test_a_plane_that_does_not_answer_keeps_no_pool_from_ending(lake, run_pool, 
     assert not runs(worker.pid)
     (told,) = [record.getMessage() for record in caplog.records if record.name == "lakeshore.pool"]
     assert told.startswith("the plane does not answer, trying again: ")
+
+
+def test_a_frozen_worker_keeps_no_pool_from_stopping(lake, run_pool, wait_for, runs, monkeypatch):
+    monkeypatch.setattr("dreamlake.lakeshore.pool.elastic._LAST_S", 0.5)
+    _, switch, thread, problems = run_pool("{kind: fixed, replicas: 1}")
+    (worker,) = wait_for(lambda: lake.workers("active"), "the worker")
+    os.kill(worker.pid, signal.SIGSTOP)
+    switch.request(at_least=2)
+    thread.join(40)
+    assert not thread.is_alive()
+    assert problems == []
+    assert not runs(worker.pid)
 
 
 def test_an_error_in_the_display_leaves_no_worker_behind(lake, run_pool, wait_for, runs):

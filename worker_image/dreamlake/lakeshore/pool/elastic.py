@@ -23,7 +23,7 @@ log = logging.getLogger("lakeshore.pool")
 _BREATH_S = 0.05  # between two ticks: a thousand submits in a row are one reason to look
 _AWAKE_S = 0.5  # between looks while there is work or a worker
 _ASLEEP_S = 5.0
-_LAST_S = 15.0
+_LAST_S = 10.0  # for workers to hand their jobs back, before they are killed
 
 
 class ElasticPool:
@@ -95,16 +95,11 @@ class ElasticPool:
                 self._end()
 
     def _loop(self, selector: selectors.BaseSelector) -> None:
-        stopped = False
         while True:
             if self._switch.draining:
                 self._drain()
-            if self._switch.stopping and not stopped:
-                stopped = True
-                for pool in self._pools:
-                    pool.processes.stop_all()
             views = self._tick()
-            if self._switch.draining and not any(pool.processes.workers for pool in self._pools):
+            if self._switch.stopping or (self._switch.draining and not self._workers_left()):
                 return
             self._sleep(selector, views)
 
@@ -140,12 +135,15 @@ class ElasticPool:
             for name in list(pool.processes.workers):
                 pool.processes.drain(name)
 
+    def _workers_left(self) -> bool:
+        return any(pool.processes.workers for pool in self._pools)
+
     def _end(self) -> None:
-        """Leave no process behind: also after an error in the middle."""
+        """Leave no process behind: after a drain there is none, after a stop or an error they go now."""
         for pool in self._pools:
             pool.processes.stop_all()
         until = time.monotonic() + _LAST_S
-        while time.monotonic() < until and any(pool.processes.workers for pool in self._pools):
+        while time.monotonic() < until and self._workers_left():
             for pool in self._pools:
                 pool.processes.reap()
             time.sleep(_BREATH_S)
