@@ -132,12 +132,12 @@ def test_max_jobs_ends_the_worker_after_so_many(site, flags):
 
 @EACH_WAY
 def test_idle_exit_counts_from_the_last_work(site, flags):
-    worker = site.launch("--idle-exit", 1.0, *flags)
-    job = site.queue.submit(bodies.sleep, 1.5)
+    worker = site.launch("--idle-exit", 0.5, *flags)
+    job = site.queue.submit(bodies.sleep, 0.8)
     assert site.queue.result(job, timeout=10) == 1
     ended = time.monotonic()
     assert worker.wait() == 0
-    assert time.monotonic() - ended > 0.7
+    assert time.monotonic() - ended > 0.3
 
 
 def test_concurrency_runs_that_many_at_once_and_no_more(site):
