@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from lakeshore_elasticity.policies import Fixed, Policy
 from lakeshore_elasticity.signals import NOT_READY, Headcount, Signals, Worker
-from lakeshore_elasticity.steady import steady_peak
+from lakeshore_elasticity.steady import THRIFTY_SIGMAS, steady_peak
 from lakeshore_elasticity.wanting import ceiling
 
 STEP_S = 1.0
@@ -70,14 +70,38 @@ def _drained(
     ripe = [worker for worker in idle if worker.since <= ripe_at]
     early = [worker for worker in idle if worker.since > ripe_at] if len(ripe) < len(idle) else []
     next_s = min((worker.since for worker in early), default=math.inf) - ripe_at
+    thrifty, thrifty_s = _thrifty(policy, signals, early, now, heads.there - len(ripe))
+    next_s = min(next_s, thrifty_s)
+    ripe += thrifty
     settles_in = 0.0 if hurry else since + policy.common.scale_down.stabilization_s - now
     if settles_in > 0 and over <= 0:
         return (), max(settles_in, 0.0 if ripe else next_s)
     chosen = sorted(ripe, key=_first_to_go)[:left]
     if len(chosen) < min(over, left):
-        chosen += sorted(early, key=_first_to_go)[: min(over, left) - len(chosen)]
+        others = [worker for worker in early if worker not in thrifty]
+        chosen += sorted(others, key=_first_to_go)[: min(over, left) - len(chosen)]
     going = chosen if hurry else chosen[: _at_once(policy, signals, heads, now)]
     return tuple(worker.id for worker in going), STEP_S if len(going) < len(chosen) else next_s
+
+
+def _thrifty(
+    policy: Policy, signals: Signals, early: list[Worker], now: float, there: int
+) -> tuple[list[Worker], float]:
+    """Choose those that economy lets go before the timeout; give also the seconds until it may choose more.
+
+    With economy a and start delay t, a worker is not kept idle for longer than t / a: having it started again costs
+    the wait t, which is a times as dear (the rule for renting or buying skis). What a steady load needs is kept.
+    """
+    economy, delay = policy.common.scale_up.economy, signals.start_delay_s
+    if not early or economy <= 0 or not delay:
+        return [], math.inf
+    ripe_at = now - delay / economy
+    spare = there - (steady_peak(signals, THRIFTY_SIGMAS) if signals.demand else 0)
+    if spare <= 0:
+        return [], math.inf
+    ripe = [worker for worker in early if worker.since <= ripe_at]
+    wait = min((worker.since for worker in early if worker.since > ripe_at), default=math.inf) - ripe_at
+    return sorted(ripe, key=_first_to_go)[:spare], wait
 
 
 def _at_once(policy: Policy, signals: Signals, heads: Headcount, now: float) -> int:

@@ -57,6 +57,7 @@ def test_defaults_cost_less_than_the_baseline_that_waits_for_minutes(outcomes):
     assert hours(outcomes, "defaults") <= 0.7 * hours(outcomes, "limited")
 
 
-def test_economy_costs_at_most_half_of_the_baseline_that_waits_as_little(outcomes):
-    assert hours(outcomes, "economy") <= 0.5 * hours(outcomes, "unlimited")
+def test_economy_costs_at_most_four_tenths_of_the_baseline_that_waits_as_little(outcomes):
+    assert hours(outcomes, "economy") <= 0.4 * hours(outcomes, "unlimited")
+    assert hours(outcomes, "economy") <= 0.55 * hours(outcomes, "limited")
     assert hours(outcomes, "economy") < hours(outcomes, "defaults")
