@@ -8,7 +8,14 @@ from types import SimpleNamespace
 import pytest
 
 from dreamlake.lakeshore.dispatch.plane import QueueSignals, WorkerRecord
-from dreamlake.lakeshore.pool.observing import StartRecord, is_ready, record_of, records_here, signals_of
+from dreamlake.lakeshore.pool.observing import (
+    ArrivalRate,
+    StartRecord,
+    is_ready,
+    record_of,
+    records_here,
+    signals_of,
+)
 from dreamlake.lakeshore.pool.processes import WorkerProcess
 
 HERE = socket.gethostname()
@@ -16,9 +23,9 @@ SEEN = QueueSignals("q", 7, 2, 3, 1.5, 100, 90, 0.25, 50.0, 12)
 RECORD = WorkerRecord("w", "q", HERE, 11, "active", 1, started_at=10.5, last_seen_at=49.0, idle_since=20.0)
 
 
-def process(pid=11, started_at=10.0, draining=False):
+def process(pid=11, started_at=10.0, drain_began=None):
     # Only the process's id is read; starting real ones is for other tests.
-    return WorkerProcess(f"q-{pid}", SimpleNamespace(pid=pid), started_at, Path("log"), draining)
+    return WorkerProcess(f"q-{pid}", SimpleNamespace(pid=pid), started_at, Path("log"), drain_began)
 
 
 def seen(processes=(), records=(), starts=None, slots=1):
@@ -51,7 +58,18 @@ def test_a_worker_that_holds_leases_is_busy_and_one_without_is_idle_since_then()
 
 @pytest.mark.parametrize("leased", [0, 1])
 def test_a_worker_that_was_asked_to_go_is_draining_whatever_it_holds(leased):
-    assert phase(process(draining=True), dataclasses.replace(RECORD, leased=leased)) == "draining"
+    (worker,) = seen([process(drain_began=42.0)], [dataclasses.replace(RECORD, leased=leased)]).workers
+    assert (worker.phase, worker.since, worker.leased) == ("draining", 42.0, leased)
+
+
+def test_the_rate_of_arrivals_follows_what_the_plane_has_counted():
+    rate = ArrivalRate()
+    assert rate.update(SEEN) == 0.0
+    for minute in range(1, 31):
+        rate.update(dataclasses.replace(SEEN, arrived=100 + 120 * minute, as_of=50.0 + 60 * minute))
+    assert rate.per_s == pytest.approx(2.0, rel=0.01)
+    rate.update(dataclasses.replace(SEEN, arrived=100 + 3600, as_of=50.0 + 3600))
+    assert rate.per_s < 0.1
 
 
 def test_a_worker_is_not_idle_for_longer_than_it_lives():

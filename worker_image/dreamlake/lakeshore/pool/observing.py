@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from dreamlake.lakeshore.dispatch.plane import QueueSignals, QueueState, WorkerRecord
 from dreamlake.lakeshore.pool.processes import WorkerProcess
 from lakeshore_elasticity import Signals, Worker
+from lakeshore_elasticity.steady import moving_rate
 
 
 @dataclass(slots=True)
@@ -36,6 +37,22 @@ class StartRecord:
         self.failure = why
 
 
+@dataclass(slots=True)
+class ArrivalRate:
+    """How fast jobs come, as a moving mean over the plane's count of all that came."""
+
+    per_s: float = 0.0
+    _last: tuple[int, float] | None = None
+
+    def update(self, seen: QueueSignals) -> float:
+        """Take in a snapshot and give the rate, per second."""
+        if self._last is not None:
+            arrived, at = self._last
+            self.per_s = moving_rate(self.per_s, max(0, seen.arrived - arrived), seen.as_of - at)
+        self._last = (seen.arrived, seen.as_of)
+        return self.per_s
+
+
 def signals_of(
     seen: QueueSignals,
     lifecycle: QueueState,
@@ -44,6 +61,7 @@ def signals_of(
     starts: StartRecord,
     *,
     slots: int,
+    arrivals_per_s: float = 0.0,
 ) -> Signals:
     """Put one snapshot together. ``records``: the plane's worker records of this machine by process id."""
     workers = tuple(_worker(process, record_of(process, records)) for process in processes)
@@ -57,6 +75,7 @@ def signals_of(
         lifecycle=lifecycle,
         mean_duration_s=seen.mean_duration_s,
         start_delay_s=starts.delay_s,
+        arrivals_per_s=arrivals_per_s,
         revision=seen.revision,
         start_failures=starts.failures,
         last_failure_at=starts.last_failure_at,
@@ -84,8 +103,9 @@ def record_of(process: WorkerProcess, records: Mapping[int, WorkerRecord]) -> Wo
 
 def _worker(process: WorkerProcess, record: WorkerRecord | None) -> Worker:
     created = process.started_at
-    if process.draining:
-        return Worker(process.name, "draining", created, created)
+    if process.drain_began is not None:
+        leased = 0 if record is None else record.leased
+        return Worker(process.name, "draining", process.drain_began, created, leased=leased)
     if record is None or not is_ready(record):
         return Worker(process.name, "starting", created, created)
     if record.leased or record.idle_since is None:

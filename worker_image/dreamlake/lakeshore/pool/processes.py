@@ -19,13 +19,18 @@ LOGS_KEPT = 20
 
 @dataclass(slots=True)
 class WorkerProcess:
-    """One worker process that the pool started. Times are on the monotonic clock, in seconds."""
+    """One worker process that the pool started. Times are on the pool's clock, in seconds."""
 
     name: str
     process: subprocess.Popen[bytes]
     started_at: float
     log: Path
-    draining: bool = False
+    drain_began: float | None = None
+
+    @property
+    def draining(self) -> bool:
+        """Whether it was asked to go."""
+        return self.drain_began is not None
 
     @property
     def pid(self) -> int:
@@ -68,9 +73,7 @@ class ProcessPool:
         self._serial += 1
         name = f"{self.queue}-{self._serial}"
         log = self.log_dir / f"{name}.log"
-        started_at = (
-            self.clock()
-        )  # taken first, so that it is never later than the time in the worker's record
+        started_at = self.clock()  # taken first: never later than the time in the worker's record
         self.log_dir.mkdir(parents=True, exist_ok=True)
         with log.open("wb") as out:
             # A session of its own: Ctrl-C in the terminal is for the pool, which drains its workers.
@@ -85,15 +88,15 @@ class ProcessPool:
         """Ask a worker to end what it runs, start nothing more, and exit."""
         worker = self.workers[name]
         if not worker.draining:
-            worker.draining = True
+            worker.drain_began = self.clock()
             self._signal(worker, signal.SIGTERM)
 
     def stop_all(self) -> None:
         """Ask every worker to hand its running job back and exit now."""
         for worker in self.workers.values():
             if not worker.draining:
+                worker.drain_began = self.clock()
                 self._signal(worker, signal.SIGTERM)
-            worker.draining = True
             self._signal(worker, signal.SIGTERM)
 
     def reap(self) -> list[Ended]:

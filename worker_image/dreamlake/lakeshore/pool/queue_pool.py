@@ -8,7 +8,14 @@ from pathlib import Path
 
 from dreamlake.lakeshore.dispatch.plane import Plane, WorkerRecord
 from dreamlake.lakeshore.pool.events import ElasticityEvent, EventFilter
-from dreamlake.lakeshore.pool.observing import StartRecord, is_ready, record_of, records_here, signals_of
+from dreamlake.lakeshore.pool.observing import (
+    ArrivalRate,
+    StartRecord,
+    is_ready,
+    record_of,
+    records_here,
+    signals_of,
+)
 from dreamlake.lakeshore.pool.processes import Ended, ProcessPool, last_lines
 from dreamlake.lakeshore.pool.queue_file import QueueSpec
 from lakeshore_elasticity import Decision, Signals, State, decide
@@ -39,6 +46,7 @@ class QueuePool:
         self._plane = plane
         self._state: State | None = None
         self._starts = StartRecord()
+        self._arrivals = ArrivalRate()
         self._was_ready: set[str] = set()
         self._filter = EventFilter()
         self._ended: list[Ended] = []
@@ -62,6 +70,7 @@ class QueuePool:
             records,
             self._starts,
             slots=self.spec.worker.concurrency,
+            arrivals_per_s=self._arrivals.update(seen),
         )
         decision = decide(self.spec.policy, signals, self._state, seen.as_of)
         if closing:
