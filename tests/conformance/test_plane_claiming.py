@@ -2,8 +2,8 @@
 
 import pytest
 
-from dreamlake.lakeshore.dispatch.plane import RunConfig, Submission
-from dreamlake.lakeshore.errors import ConfigError
+from dreamlake.lakeshore.dispatch.plane import Finished, RunConfig, Submission
+from dreamlake.lakeshore.errors import ConfigError, ErrorInfo
 
 
 def drain(plane, **options):
@@ -172,3 +172,14 @@ def test_a_large_batch_is_claimed_whole(plane):
     for kind in ("fifo", "filo", "boltzmann"):
         assert len(plane.claim_many("q", "w", 1000, kind=kind)) == 1000
     assert plane.count("q", "running") == 3000
+
+
+def test_a_claim_tells_how_many_attempts_took_their_worker_down(plane, submit, advance):
+    submit("a")
+    first = plane.claim("q", "w")
+    assert first.crashes == 0
+    plane.ack_many("w", [Finished("a", 1, error=ErrorInfo("WorkerCrash", "gone"), retry=True, crashed=True)])
+    assert plane.claim("q", "w", lease_s=5).crashes == 1
+    advance(6)
+    third = plane.claim("q", "w")
+    assert (third.attempt, third.crashes) == (3, 2)

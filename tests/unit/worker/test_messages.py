@@ -27,6 +27,7 @@ claims = st.builds(
     st.none() | st.floats(0, 100),
     st.none() | st.integers(0, 9),
     backoffs,
+    st.integers(0, 3),
 )
 errors = st.builds(ErrorInfo, st.text(min_size=1), st.text(), st.none() | st.text())
 reports = (

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import logging
-import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,7 +11,6 @@ from pathlib import Path
 from dreamlake.lakeshore.daemon.flags import options_from, parse_flags
 from dreamlake.lakeshore.daemon.plane import open_plane
 from dreamlake.lakeshore.errors import ConfigError, LakeshoreError
-from dreamlake.lakeshore.worker.orphan import end_with_parent
 from dreamlake.lakeshore.worker.running import serve
 
 PROGRAM = "python -m dreamlake.lakeshore.daemon"
@@ -33,8 +31,6 @@ def main(argv: Sequence[str] | None = None, *, program: str = PROGRAM) -> int:
     except LakeshoreError as exc:
         print(f"lakeshore worker: {exc}", file=sys.stderr)
         return 2
-    if args.exit_with_parent:
-        end_with_parent(signal.SIGTERM)
     _set_up_logs(as_json=args.json)
     if str(Path.cwd()) not in sys.path:
         sys.path.insert(0, str(Path.cwd()))  # the console script's path lacks it; modules of bodies lie there

@@ -12,10 +12,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from dreamlake.lakeshore.attempt.failure import error_info
 from dreamlake.lakeshore.dispatch.plane import Claimed
 from dreamlake.lakeshore.errors import ErrorInfo, LakeshoreError
 from dreamlake.lakeshore.worker.execution import Executor
-from dreamlake.lakeshore.worker.failure import error_info
 from dreamlake.lakeshore.worker.options import WorkerOptions
 from dreamlake.lakeshore.worker.outbox import DoneReport, Report
 

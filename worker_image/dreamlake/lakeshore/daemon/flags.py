@@ -100,4 +100,3 @@ def _until(parser: _Parser) -> None:
     add("--idle-exit", type=float, metavar="S", help="exit after S seconds without work")
     add("--drain-timeout", type=float, metavar="S", help="seconds that a drain lets running jobs go on")
     add("--json", action="store_true", help="log as JSON lines, and print the counts as JSON at the end")
-    add("--exit-with-parent", action="store_true", help=argparse.SUPPRESS)  # for the elastic pool

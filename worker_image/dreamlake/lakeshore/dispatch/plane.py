@@ -66,7 +66,10 @@ class Submission:
 
 @dataclass(frozen=True, slots=True)
 class Claimed:
-    """A leased invocation. ``(id, attempt)`` with the worker's id is the fence of every later verb."""
+    """A leased invocation. ``(id, attempt)`` with the worker's id is the fence of every later verb.
+
+    ``crashes``: earlier attempts that took their process or their worker down; they use up no ``retries``.
+    """
 
     id: str
     envelope: bytes
@@ -75,6 +78,7 @@ class Claimed:
     timeout_s: float | None = None
     retries: int | None = None
     backoff: Backoff | None = None
+    crashes: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -53,7 +53,7 @@ class Consumer(BaseQueue):
     ) -> None:
         """Report that the attempt failed: queued again after ``delay_s`` seconds, or failed without ``retry``."""
         if isinstance(error, BaseException):
-            from dreamlake.lakeshore.worker.failure import error_info  # noqa: PLC0415
+            from dreamlake.lakeshore.attempt.failure import error_info  # noqa: PLC0415
 
             error = error_info(error)
         self.dispatch.nack(
@@ -89,13 +89,12 @@ class Consumer(BaseQueue):
             self.ack(job)
 
     def _nack_failed(self, job: Job, exc: BaseException) -> None:
-        from dreamlake.lakeshore.worker.retrying import pause_s  # noqa: PLC0415
+        from dreamlake.lakeshore.attempt.retrying import pause_s, retries_left  # noqa: PLC0415
 
-        retries = _RETRIES if job.claimed.retries is None else job.claimed.retries
         interrupted = not isinstance(exc, Exception)  # Ctrl-C says nothing about the job
         pause = 0.0 if job.claimed.backoff is None else pause_s(job.claimed.backoff, job.attempt)
         try:
-            self.nack(job, exc, retry=interrupted or job.attempt <= retries, delay_s=pause)
+            self.nack(job, exc, retry=interrupted or retries_left(job.claimed, _RETRIES), delay_s=pause)
         except FencedError:
             exc.add_note(f"The lease of {job.id} was lost meanwhile: another attempt has taken its place.")
 

@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from dreamlake.lakeshore import lifecycle, wire
+from dreamlake.lakeshore.attempt.failure import error_info
+from dreamlake.lakeshore.attempt.retrying import may_retry, pause_s
 from dreamlake.lakeshore.context.run_context import RunContext
 from dreamlake.lakeshore.context.storage import LocalStorage
 from dreamlake.lakeshore.dispatch.plane import Claimed, Finished, Frame
@@ -17,9 +19,7 @@ from dreamlake.lakeshore.function.body import Holder, run_invocation
 from dreamlake.lakeshore.function.kinds import body_kind
 from dreamlake.lakeshore.home import home
 from dreamlake.lakeshore.transport import resolve
-from dreamlake.lakeshore.worker.failure import error_info
 from dreamlake.lakeshore.worker.outbox import DoneReport, FrameReport, Report
-from dreamlake.lakeshore.worker.retrying import may_retry, pause_s
 
 MOST_BYTES = 256 << 20
 """Bytes of one result or one yielded value: SQLite takes up to 1 GB, and each is in memory several times."""
@@ -122,8 +122,7 @@ class Executor:
         return Finished(job.id, job.attempt, _of_bearable_size(wire.pack(value), "its result"))
 
     def _failed(self, job: Claimed, exc: BaseException, stream: _Stream) -> Finished:
-        retries = self._retries if job.retries is None else job.retries
-        retry = may_retry(exc, attempt=job.attempt, retries=retries)
+        retry = may_retry(exc, job, self._retries)
         error = error_info(exc)
         if not retry:
             stream.fail(error.to_dict())

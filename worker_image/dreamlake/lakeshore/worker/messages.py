@@ -17,14 +17,15 @@ from dreamlake.lakeshore.worker.outbox import DoneReport, FrameReport, LogReport
 def job_to_list(ordinal: int, job: Claimed) -> list[Any]:
     """Encode a claim under its ordinal."""
     backoff = None if job.backoff is None else [job.backoff.base_s, job.backoff.cap_s]
-    return [ordinal, job.id, job.envelope, job.attempt, job.queue, job.timeout_s, job.retries, backoff]
+    fence = [ordinal, job.id, job.envelope, job.attempt, job.queue]
+    return [*fence, job.timeout_s, job.retries, backoff, job.crashes]
 
 
 def job_from_list(raw: list[Any]) -> tuple[int, Claimed]:
     """Decode what ``job_to_list`` made."""
-    ordinal, inv_id, envelope, attempt, queue, timeout_s, retries, backoff = raw
+    ordinal, inv_id, envelope, attempt, queue, timeout_s, retries, backoff, crashes = raw
     spread = None if backoff is None else Backoff(*backoff)
-    return ordinal, Claimed(inv_id, envelope, attempt, queue, timeout_s, retries, spread)
+    return ordinal, Claimed(inv_id, envelope, attempt, queue, timeout_s, retries, spread, crashes)
 
 
 def report_to_list(report: Report) -> list[Any]:

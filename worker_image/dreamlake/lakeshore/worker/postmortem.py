@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import time
 
+from dreamlake.lakeshore.attempt.failure import crash_info
+from dreamlake.lakeshore.attempt.retrying import pause_s, retries_left
 from dreamlake.lakeshore.dispatch.plane import Claimed, Finished
 from dreamlake.lakeshore.errors import ErrorInfo
-from dreamlake.lakeshore.worker.failure import crash_info
 from dreamlake.lakeshore.worker.outbox import DoneReport, Report
-from dreamlake.lakeshore.worker.retrying import pause_s
 from dreamlake.lakeshore.worker.slot import Slot
 
 STOPPED = ErrorInfo("WorkerStopped", "the worker was told to stop while the job ran; it was handed back")
@@ -59,5 +59,4 @@ def _end_of_current(
         return None
     if because in {STOPPED, BYSTANDER}:
         return Finished(job.id, job.attempt, error=because, retry=True)
-    allowed = retries if job.retries is None else job.retries
-    return Finished(job.id, job.attempt, error=because, retry=job.attempt <= allowed, delay_s=pause)
+    return Finished(job.id, job.attempt, error=because, retry=retries_left(job, retries), delay_s=pause)

@@ -18,8 +18,8 @@ from dreamlake.lakeshore.errors import ConfigError, ErrorInfo
 _BATCH = 1000
 """Rows that one claim brings up to date: a bound on how long it holds the write lock."""
 
-_Chosen: TypeAlias = tuple[int, str, bytes, int, float | None, int | None, float | None, float | None]
-_COLUMNS = "seq, id, envelope, attempt, timeout_s, retries, backoff_base_s, backoff_cap_s"
+_Chosen: TypeAlias = tuple[int, str, bytes, int, float | None, int | None, float | None, float | None, int]
+_COLUMNS = "seq, id, envelope, attempt, timeout_s, retries, backoff_base_s, backoff_cap_s, crashes"
 _READY = "ns = ? AND queue = ? AND state = 'queued' AND due IS NULL"
 _WAITING = f"""SELECT
     EXISTS (SELECT 1 FROM invocation WHERE {_READY})
@@ -163,9 +163,9 @@ def _drawn(store: Store, tx: Transaction, queue: str, n: int, temperature: float
 
 
 def _claimed(queue: str, row: _Chosen) -> Claimed:
-    _seq, inv_id, envelope, attempt, timeout_s, retries, base_s, cap_s = row
+    _seq, inv_id, envelope, attempt, timeout_s, retries, base_s, cap_s, crashes = row
     backoff = None if base_s is None or cap_s is None else Backoff(base_s, cap_s)
-    return Claimed(inv_id, envelope, attempt + 1, queue, timeout_s, retries, backoff)
+    return Claimed(inv_id, envelope, attempt + 1, queue, timeout_s, retries, backoff, crashes)
 
 
 def next_due(store: Store, queue: str) -> float | None:

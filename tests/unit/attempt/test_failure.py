@@ -4,7 +4,7 @@ import signal
 
 import pytest
 
-from dreamlake.lakeshore.worker.failure import crash_info, error_info
+from dreamlake.lakeshore.attempt.failure import crash_info, error_info
 
 
 class OddConstructorError(Exception):

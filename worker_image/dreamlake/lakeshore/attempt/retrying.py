@@ -5,16 +5,24 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 
-from dreamlake.lakeshore.dispatch.plane import Backoff
+from dreamlake.lakeshore.dispatch.plane import Backoff, Claimed
 from dreamlake.lakeshore.errors import TransportError, WireError, WorkerError
 
 _HOPELESS = (TransportError, WireError, WorkerError)
 """Errors that this worker's next attempt would meet again: the function itself cannot be had."""
 
 
-def may_retry(error: BaseException, *, attempt: int, retries: int) -> bool:
-    """Say whether attempt ``attempt`` (from 1), having failed with ``error``, leaves another one."""
-    return attempt <= retries and not isinstance(error, _HOPELESS)
+def retries_left(job: Claimed, default_retries: int) -> bool:
+    """Say whether this attempt, having failed, leaves another one; earlier crashes use up no retries.
+
+    ``default_retries`` holds for an invocation that does not say.
+    """
+    return job.attempt - job.crashes <= (default_retries if job.retries is None else job.retries)
+
+
+def may_retry(error: BaseException, job: Claimed, default_retries: int) -> bool:
+    """Say whether it is worth another attempt that this one failed with ``error``."""
+    return retries_left(job, default_retries) and not isinstance(error, _HOPELESS)
 
 
 def pause_s(backoff: Backoff | None, attempt: int, draw: Callable[[], float] = random.random) -> float:
