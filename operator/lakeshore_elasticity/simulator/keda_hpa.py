@@ -24,16 +24,18 @@ from __future__ import annotations
 import math
 import random
 from collections import deque
+from collections.abc import Iterable
 from dataclasses import dataclass
 
-from lakeshore_elasticity.policies import MOST_WORKERS
+from lakeshore_elasticity.policies import MOST_WORKERS, Policy
 from lakeshore_elasticity.simulator.fleet import Fleet, SimWorker
 from lakeshore_elasticity.simulator.scalers import Load, Orders
+from lakeshore_elasticity.wanting import ceiling
 
 
 @dataclass(frozen=True, slots=True)
 class KedaHpa:
-    """Settings of the baseline; times in seconds. ``max_replicas`` is that of ``fully_elastic``, for fairness."""
+    """Settings of the baseline; times in seconds. ``max_replicas`` is that of ``fully_elastic`` by default."""
 
     poll_s: float = 30.0
     sync_s: float = 15.0
@@ -46,12 +48,18 @@ class KedaHpa:
     name: str = "KEDA+HPA"
 
 
-def baselines() -> tuple[KedaHpa, KedaHpa]:
+def baselines(policies: Iterable[Policy] = ()) -> tuple[KedaHpa, KedaHpa]:
     """Give the baseline with documented defaults, and with the HPA's limit on steps upwards lifted.
 
     The second waits far less and costs more: it is what a user gets who has tuned ``behavior.scaleUp``.
+    Beside ``policies`` both may have as many workers as the one of them that may have the most: under another
+    ceiling, the ceilings would be compared.
     """
-    return KedaHpa(), KedaHpa(up_percent=math.inf, name="KEDA+HPA, no step limit")
+    most = max(1, max(map(ceiling, policies), default=MOST_WORKERS))
+    return (
+        KedaHpa(max_replicas=most),
+        KedaHpa(up_percent=math.inf, max_replicas=most, name="KEDA+HPA, no step limit"),
+    )
 
 
 class KedaHpaScaler:

@@ -45,6 +45,13 @@ def test_a_table_compares_the_policies_with_both_baselines(lakeshore, trace):
     ]
 
 
+def test_the_baselines_have_no_more_workers_than_the_file_allows(lakeshore, tmp_path, queue_file):
+    path = tmp_path / "flood.csv"
+    path.write_text("".join(f"0,{seconds}\n" for seconds in [60] * 100))
+    told = lakeshore("simulate", "--queue", queue_file(), "--trace", path, "--json").json
+    assert [run["most_workers"] for run in told["runs"]] == [3, 3, 3]
+
+
 def test_json_tells_all_numbers_and_repeats_with_the_seed(lakeshore, trace):
     asked = ("simulate", "--trace", trace, "--start-delay", "0", "--json", "--seed")
     told = lakeshore(*asked, "4").json

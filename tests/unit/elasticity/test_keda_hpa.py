@@ -6,6 +6,7 @@ import math
 
 import pytest
 
+from lakeshore_elasticity import Fixed, FullyElastic, MaxCount, PoolWithThreshold
 from lakeshore_elasticity.simulator import KedaHpa, baselines, keda_hpa_baseline
 
 
@@ -53,6 +54,17 @@ def test_a_ratio_within_the_tolerance_is_left_alone():
 def test_slots_count_in_the_target():
     run = keda_hpa_baseline([(0.0, 5000.0)] * 100, slots=3, start_delay=0.0)
     assert run.most_workers == 34
+
+
+def test_beside_policies_the_baselines_have_the_highest_of_their_ceilings():
+    for policies, most in (
+        ((), 1000),
+        ([MaxCount(max=4)], 4),
+        ([Fixed(0)], 1),
+        ([Fixed(2), PoolWithThreshold(max=9)], 9),
+        ([MaxCount(max=4), FullyElastic()], 1000),
+    ):
+        assert [baseline.max_replicas for baseline in baselines(policies)] == [most, most]
 
 
 def test_the_most_replicas_are_kept():

@@ -105,10 +105,9 @@ def _contestants(specs: list[QueueSpec], asked: list[str]) -> dict[str, Policy |
     """Give the runs by name, the baselines last."""
     from lakeshore_elasticity.simulator import baselines  # noqa: PLC0415
 
-    runs: dict[str, Policy | KedaHpa] = {f"queue {spec.name}": spec.policy for spec in specs}
-    runs.update({text: _policy(text) for text in asked or ([] if runs else ["fully_elastic"])})
-    runs.update({baseline.name: baseline for baseline in baselines()})
-    return runs
+    tried = {f"queue {spec.name}": spec.policy for spec in specs}
+    tried.update({text: _policy(text) for text in asked or ([] if tried else ["fully_elastic"])})
+    return {**tried, **{baseline.name: baseline for baseline in baselines(tried.values())}}
 
 
 def _policy(text: str) -> Policy:
