@@ -188,7 +188,13 @@ def test_a_call_past_its_deadline_never_starts(q, plane, past):
 
 
 def test_wrong_options_are_refused_before_anything_is_stored(q):
-    for options in ({"_retries": -1}, {"_timeout_s": 0}, {"_deadline": datetime(2030, 1, 1)}, {"_key": ""}):
+    for options in (
+        {"_retries": -1},
+        {"_retries": True},
+        {"_timeout_s": 0},
+        {"_deadline": datetime(2030, 1, 1)},
+        {"_key": ""},
+    ):
         with pytest.raises(ConfigError):
             q.submit(add, 1, **options)
     assert q.count() == 0
@@ -200,6 +206,14 @@ def test_an_argument_that_cannot_travel_is_refused_before_anything_is_stored(q):
     with pytest.raises(TypeError):
         q.submit_many(add, [1, object()])
     assert q.count() == 0
+
+
+@pytest.mark.parametrize("timeout", ["1", -1, None, float("nan")])
+def test_a_time_limit_that_is_none_is_refused_with_what_can_be_given(q, timeout):
+    inv = q.submit(add, 1)
+    for ask in (lambda: q.result(inv, timeout=timeout), lambda: q.stream(inv, timeout=timeout)):
+        with pytest.raises(ConfigError, match=r"use a number of seconds, 0 or more$"):
+            ask()
 
 
 def test_no_worker_is_a_timeout_error_that_names_the_state(q):

@@ -40,8 +40,8 @@ def test_a_waiting_reader_sees_what_is_posted_later(plane):
     assert found == [1, 2]
 
 
-def test_a_stream_without_news_is_a_timeout_error(plane):
-    with pytest.raises(TimeoutError):
+def test_a_stream_without_news_is_a_timeout_error_that_names_no_job(plane):
+    with pytest.raises(TimeoutError, match=r"read on later with since=-1$"):
         list(Topic("t", dispatch=plane).stream(timeout=0.05))
 
 

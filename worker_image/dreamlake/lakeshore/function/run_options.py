@@ -34,7 +34,7 @@ class RunOptions:
         _check_number("timeout_s", self.timeout_s, 0.0, above=True)
         _check_number("delay_s", self.delay_s, 0.0)
         _check(
-            self.retries is None or (isinstance(self.retries, int) and self.retries >= 0),
+            self.retries is None or (type(self.retries) is int and self.retries >= 0),  # a bool is a slip
             f"retries is a whole number of attempts after the first, 0 or more, not {self.retries!r}",
         )
         if isinstance(self.backoff, Backoff):

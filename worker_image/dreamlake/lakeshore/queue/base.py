@@ -69,8 +69,10 @@ def check_on_error(on_error: str) -> None:
         raise ConfigError(f"on_error {on_error!r}: use 'raise' or 'return'")
 
 
-def check_timeout(timeout: float | None) -> None:
-    """Raise ``ConfigError`` unless it is None or a number of seconds, 0 or more."""
+def check_timeout(timeout: float | None, *, limited: bool = False) -> None:
+    """Raise ``ConfigError`` unless it is a number of seconds, 0 or more; or None, unless a limit is needed."""
     number = cast("object", timeout)
-    if number is not None and not (isinstance(number, int | float) and number >= 0):
-        raise ConfigError(f"timeout {timeout!r}: use a number of seconds, 0 or more, or None for no limit")
+    fits = number is None and not limited
+    if not fits and not (isinstance(number, int | float) and number >= 0):
+        no_limit = "" if limited else ", or None for no limit"
+        raise ConfigError(f"timeout {timeout!r}: use a number of seconds, 0 or more{no_limit}")

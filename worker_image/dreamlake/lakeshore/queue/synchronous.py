@@ -107,6 +107,7 @@ class SyncQueue(Consumer):
         Raises ``TimeoutError`` (naming the state it is still in), ``InvocationFailedError``,
         ``InvocationCancelledError``, and ``DispatchError`` for an unknown id.
         """
+        check_timeout(timeout, limited=True)
         data = self.dispatch.result(inv_id, timeout=timeout)
         return wire.unpack(data) if data else None  # acked without a result, by hand
 
@@ -162,6 +163,7 @@ class SyncQueue(Consumer):
         self, inv_id: str, since: int = -1, *, timeout: float = 30.0
     ) -> Iterator[tuple[int, Any]]:
         """Like ``stream``, yielding ``(seq, value)``: pass the last ``seq`` as ``since`` to go on after a break."""
+        check_timeout(timeout, limited=True)
         plane = self.dispatch
         return decode_stream(plane, inv_id, plane.journal_read(inv_id, since=since, timeout=timeout))
 

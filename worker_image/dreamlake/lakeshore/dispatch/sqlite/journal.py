@@ -179,9 +179,10 @@ def _gap(inv_id: str, missing: int) -> DispatchError:
 
 
 def _quiet(inv_id: str, since: int, timeout: float) -> TimeoutError:
+    # A topic's journal belongs to no job that could be shown.
+    show = "" if inv_id.startswith("topic:") else f", or see `lakeshore jobs show {inv_id}`"
     return TimeoutError(
-        f"journal {inv_id}: nothing came after frame {since} for {timeout}s; "
-        f"read on later with since={since}, or see `lakeshore jobs show {inv_id}`"
+        f"journal {inv_id}: nothing came after frame {since} for {timeout}s; read on later with since={since}{show}"
     )
 
 
