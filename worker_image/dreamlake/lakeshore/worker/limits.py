@@ -25,9 +25,14 @@ def inspect(running: tuple[Claimed, float] | None, held: Sequence[Claimed], now:
     job, started = running
     if job.timeout_s is not None and now - started >= job.timeout_s:
         return "timeout"
-    if now - started > HOLD_S and len(held) > 1:
+    if is_long(running, now) and len(held) > 1:
         return "stuck"
     return None
+
+
+def is_long(running: tuple[Claimed, float] | None, now: float) -> bool:
+    """Say whether a body runs for so long already that nothing should wait behind it."""
+    return running is not None and now - running[1] > HOLD_S
 
 
 def next_look_s(running: tuple[Claimed, float] | None, held: Sequence[Claimed], now: float) -> float:

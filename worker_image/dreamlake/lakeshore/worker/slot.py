@@ -17,6 +17,7 @@ from typing import Any
 from dreamlake.lakeshore.dispatch.plane import Claimed
 from dreamlake.lakeshore.errors import ErrorInfo
 from dreamlake.lakeshore.worker.channel import Channel
+from dreamlake.lakeshore.worker.limits import is_long
 from dreamlake.lakeshore.worker.messages import job_to_list, report_from_list
 from dreamlake.lakeshore.worker.outbox import DoneReport, Report
 from dreamlake.lakeshore.worker.prefetch import Prefetch
@@ -63,8 +64,13 @@ class Slot:
 
     @property
     def room(self) -> int:
-        """Claims that may be sent now; refilled by halves, so that a busy slot takes few, large batches."""
+        """Claims that may be sent now; refilled by halves, so that a busy slot takes few, large batches.
+
+        None behind a body that has run for longer than expected: they would be handed back, and claimed again.
+        """
         if not self.ready or self.killed_because is not None:
+            return 0
+        if self._held and is_long(self.running(), time.monotonic()):
             return 0
         window = self.prefetch.window
         free = window - len(self._held)
