@@ -8,8 +8,8 @@ BODIES = """
 from dreamlake.lakeshore import udf
 
 @udf(queue="hello")
-def add(a: int, b: int) -> int:
-    return a + b
+def add(a: int, b: int | None = None) -> int:
+    return a + b  # fails without b
 """
 PRODUCER = """
 import dreamlake.lakeshore as dls
@@ -40,7 +40,7 @@ def test_submit_in_one_process_and_work_in_another(tmp_path):
     try:
         out, err = producer.communicate(timeout=60)
         assert (producer.returncode, err) == (0, "")
-        # add(1) lacks an argument: map passes each item as the only one.
+        # add(1) fails without b: map passes each item as the only argument.
         assert out.startswith("5 ")
         assert "TypeError" in out
         assert worker.communicate(timeout=60)[0].strip() == "3"

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from dreamlake.lakeshore.errors import ConfigError
 from dreamlake.lakeshore.function.enveloping import CallTemplate
+from dreamlake.lakeshore.function.fitting import check_fit
 from dreamlake.lakeshore.queue.base import check_on_error, check_timeout
 from dreamlake.lakeshore.queue.outcomes import value_of
 from dreamlake.lakeshore.queue.waiting import warn_if_unattended
@@ -63,6 +64,7 @@ def run_map(udf: UDF[..., Any], queue: SyncQueue, iterable: Iterable[Any], plan:
     config = udf.base_config()
     if config.key is not None:
         raise ConfigError("map takes no key: one key is for one invocation")
+    check_fit(udf, (None,), {})
     items = iter(iterable)
     total = operator.length_hint(iterable, -1)
     return _iterate(_Mapping(udf, queue, items, plan, config), None if total < 0 else total)

@@ -9,6 +9,7 @@ from dreamlake.lakeshore import wire
 from dreamlake.lakeshore.dispatch.plane import RunConfig
 from dreamlake.lakeshore.errors import ConfigError
 from dreamlake.lakeshore.function.enveloping import CallTemplate, envelope_of, own_config
+from dreamlake.lakeshore.function.fitting import check_fit
 from dreamlake.lakeshore.function.run_options import Deadline, RunOptions, run_options
 from dreamlake.lakeshore.function.thunk import Thunk
 from dreamlake.lakeshore.invocation_id import new_id
@@ -64,6 +65,8 @@ class SyncQueue(Consumer):
             if args or kwargs:
                 raise TypeError(f"{fn!r} has its arguments already: submit it without any")
             args, kwargs = fn.args, fn.kwargs
+        else:
+            check_fit(fn, args, kwargs)
         inv_id = new_id()
         envelope = envelope_of(fn, args, kwargs, inv_id=inv_id, key=config.key)
         return self.dispatch.submit(
@@ -83,6 +86,7 @@ class SyncQueue(Consumer):
         config = (options or run_options()).over(own_config(fn))
         if config.key is not None:
             raise ConfigError("submit_many takes no key: one key is for one invocation")
+        check_fit(fn, (None,), {})
         return self.dispatch.submit_many(self.name, CallTemplate(fn).submissions(items, config))
 
     def post(self, value: object, *, options: RunOptions | None = None) -> str:

@@ -6,6 +6,8 @@ import logging
 import time
 from typing import TYPE_CHECKING, Any
 
+from dreamlake.lakeshore.context.run_context import active_context
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -45,8 +47,21 @@ def iterate_owned(queue: SyncQueue, inv_id: str, limit_s: float = OWNED_LIMIT_S)
 
 
 def warn_if_unattended(plane: Plane, queue: str, inv_id: str) -> None:
-    """Say in the log, once per waiting slice, that nobody works on the queue."""
-    if not plane.workers(queue):
+    """Say in the log, once per waiting slice, why an invocation may wait for ever.
+
+    Nobody works on the queue; or the one who waits is a body that holds a worker of that queue itself.
+    """
+    context = active_context()
+    row = plane.get(inv_id)
+    if context is not None and context.invocation_id and row is not None and row["state"] == "queued":
+        _log.warning(
+            "invocation %s waits in queue %r for the body of %s to end, if that holds the queue's last worker: "
+            "call other queues from a body, or run more workers than calls are nested",
+            inv_id,
+            queue,
+            context.invocation_id,
+        )
+    elif not plane.workers(queue):
         _log.warning(
             "invocation %s waits in queue %r and no worker has registered there: "
             "start one with `lakeshore worker start --queue %s`",

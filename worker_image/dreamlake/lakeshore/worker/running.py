@@ -6,23 +6,22 @@ import logging
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, cast
 
 from dreamlake.lakeshore.dispatch.plane import DEFAULT_LEASE_S, Plane
+from dreamlake.lakeshore.errors import ConfigError
+from dreamlake.lakeshore.queue.base import BaseQueue
 from dreamlake.lakeshore.worker.counters import Counters
 from dreamlake.lakeshore.worker.inprocess import InProcessWorker
 from dreamlake.lakeshore.worker.options import RuntimePolicy, WorkerOptions
 from dreamlake.lakeshore.worker.stopping import StopSwitch, stop_on_signals
 from dreamlake.lakeshore.worker.supervisor import Supervisor
 
-if TYPE_CHECKING:
-    from dreamlake.lakeshore.queue import SyncQueue
-
 log = logging.getLogger("lakeshore.worker")
 
 
 def run_worker(
-    q: SyncQueue,
+    q: BaseQueue,
     *,
     root: Path | str | None = None,
     registry: Mapping[str, Callable[..., Any]] | None = None,
@@ -46,6 +45,10 @@ def run_worker(
     A body that kills its process kills this worker, and one that keeps the GIL for longer than the lease
     loses it: ``python -m dreamlake.lakeshore.daemon`` runs bodies in processes of their own.
     """
+    if not isinstance(cast("object", q), BaseQueue):
+        raise ConfigError(f"run_worker takes a queue object, not {q!r}: run_worker(SyncQueue({str(q)!r}))")
+    if registry is not None and not isinstance(cast("object", registry), Mapping):
+        raise ConfigError(f"registry {registry!r}: give a dict of functions by name, {{'add': add}}")
     plane = q.dispatch
     options = WorkerOptions(
         root=Path.cwd() if root is None else Path(root),
