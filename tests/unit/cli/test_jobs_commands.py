@@ -5,6 +5,7 @@ import threading
 import pytest
 
 from dreamlake.lakeshore import wire
+from dreamlake.lakeshore.cli.spans import parse_span
 from dreamlake.lakeshore.dispatch.plane import RunConfig
 from dreamlake.lakeshore.errors import ErrorInfo
 from dreamlake.lakeshore.worker.deliver import log_journal
@@ -93,6 +94,30 @@ def test_kill_of_one_that_had_ended_is_status_1_and_changes_nothing(lakeshore, j
 def test_kill_checks_all_ids_first(lakeshore, jobs):
     assert "there is no invocation nope" in lakeshore("jobs", "kill", "queued", "nope").error
     assert jobs.get("queued")["state"] == "queued"
+
+
+def test_purge_forgets_what_ended_long_enough_ago_and_nothing_else(lakeshore, jobs):
+    assert lakeshore("jobs", "purge", "--older-than", "1h").out == "0 jobs forgotten\n"
+    assert jobs.get("succeeded") is not None
+    ended = [row["id"] for row in jobs.invocations(limit=100) if row["finished_at"] is not None]
+    ran = lakeshore("jobs", "purge", "--older-than", "0s", "--json")
+    assert (ran.status, ran.json) == (0, {"purged": len(ended)})
+    assert jobs.get("succeeded") is None
+    assert jobs.get("queued")["state"] == "queued"
+    assert jobs.get("running")["state"] == "running"
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [("90", 90), ("1.5h", 5400), ("15 min", 900), ("2m", 120), ("7d", 604_800), ("1w", 604_800)],
+)
+def test_spans_are_read_as_people_write_them(text, seconds):
+    assert parse_span(text, "--older-than") == seconds
+
+
+@pytest.mark.parametrize("text", ["", "soon", "-1d", "7 days", "1e3", "d"])
+def test_a_span_that_is_none_is_said_with_what_is(lakeshore, text):
+    assert "write a span of time such as 90s" in lakeshore("jobs", "purge", f"--older-than={text}").error
 
 
 def test_the_result_of_a_job_that_succeeded(lakeshore, jobs):

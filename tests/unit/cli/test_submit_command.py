@@ -95,7 +95,13 @@ def test_wait_without_a_worker_ends_with_status_1_and_says_what_to_start(lakesho
     assert "lakeshore worker start --queue q" in ran.err
 
 
-@pytest.mark.parametrize("words", [[], ["--", "-2"], ["--", "--b"]])
+def test_arguments_that_do_not_fit_are_refused_in_one_line(lakeshore):
+    ran = lakeshore("submit", "cli_bodies:add", "--queue", "q")
+    assert ran.status == 2
+    assert ran.error == "add() missing a required argument: 'a': see its parameters"
+
+
+@pytest.mark.parametrize("words", [["--", "-2"], ["--", "--b"]])
 def test_values_that_look_like_flags_follow_two_dashes(lakeshore, words):
     assert lakeshore("submit", "cli_bodies:add", "--queue", "q", *words).status == 0
 

@@ -10,6 +10,7 @@ import typer
 from dreamlake.lakeshore import wire
 from dreamlake.lakeshore.cli.opening import NamespaceOption, UrlOption, known_queue, plane
 from dreamlake.lakeshore.cli.output import JsonFlag, duration, plain, print_json, print_table
+from dreamlake.lakeshore.cli.spans import parse_span
 from dreamlake.lakeshore.dispatch.plane import STATES, TERMINAL_STATES, Plane
 from dreamlake.lakeshore.errors import ConfigError, DispatchError
 from dreamlake.lakeshore.suggest import nearest
@@ -92,6 +93,25 @@ def kill(
         for inv_id, did in ended.items():
             typer.echo(f"{inv_id} {'cancelled' if did else f'had already {states[inv_id]}'}")
     return 0 if all(ended.values()) else 1
+
+
+@app.command("purge")
+def purge(
+    older_than: Annotated[
+        str, typer.Option("--older-than", metavar="SPAN", help="Those that ended so long ago: 12h, 7d.")
+    ],
+    url: UrlOption = None,
+    namespace: NamespaceOption = "default",
+    as_json: JsonFlag = False,
+) -> None:
+    """Forget jobs that have ended, with their results, frames and output; their space is used again."""
+    seconds = parse_span(older_than, "--older-than")
+    with plane(url, namespace) as opened:
+        gone = opened.purge(older_than_s=seconds)
+    if as_json:
+        print_json({"purged": gone})
+    else:
+        typer.echo(f"{gone} jobs forgotten")
 
 
 @app.command("logs")

@@ -65,7 +65,10 @@ def submit(
     with plane(url, namespace) as opened:
         target = SyncQueue(name, dispatch=opened)
         base = found.base_config() if isinstance(found, UDF) else RunConfig()
-        inv_id = target.submit_call(found, tuple(args), kwargs, options.over(base))
+        try:
+            inv_id = target.submit_call(found, tuple(args), kwargs, options.over(base))
+        except TypeError as exc:  # the arguments do not fit the function
+            raise ConfigError(f"{exc}: see its parameters") from exc
         if not wait:
             if as_json:
                 print_json({"id": inv_id, "queue": name})
