@@ -57,3 +57,45 @@ def test_a_control_plane_that_this_version_cannot_speak_to_is_said_clearly(tmp_p
     _out, err = process.communicate(timeout=60)
     assert "ConfigError: LAKESHORE_URL is set to http://control.example" in err
     assert "unset LAKESHORE_URL" in err
+
+
+def test_the_default_plane_and_what_a_body_submits_are_in_the_namespace_asked_for(tmp_path):
+    (tmp_path / "nested.py").write_text(
+        "from dreamlake.lakeshore import udf\n"
+        "@udf(queue='inner')\n"
+        "def inner(): return 1\n"
+        "@udf(queue='outer')\n"
+        "def outer(): return inner.submit()\n"
+    )
+    submit = (
+        "import dreamlake.lakeshore as dls\n"
+        "from nested import outer\n"
+        "print(dls.SyncQueue('outer').result(outer.submit(), timeout=30.0))\n"
+        "print(dls.SyncQueue('inner').count())\n"
+    )
+    producer = start(submit, tmp_path, LAKESHORE_NAMESPACE="team")
+    worker = subprocess.Popen(
+        [
+            sys.executable,
+            "-m",
+            "dreamlake.lakeshore.daemon",
+            "--queue",
+            "outer",
+            "--namespace",
+            "team",
+            "--max-jobs",
+            "1",
+        ],
+        cwd=tmp_path,
+        env={**os.environ, "LAKESHORE_HOME": str(tmp_path / "home")},
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        out, err = producer.communicate(timeout=60)
+        assert producer.returncode == 0, err
+        assert out.splitlines()[1] == "1"
+        assert worker.wait(timeout=30) == 0
+    finally:
+        for process in (producer, worker):
+            process.kill()
+            process.wait(timeout=30)

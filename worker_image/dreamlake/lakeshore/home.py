@@ -45,8 +45,9 @@ def dispatch_path() -> Path:
 
 
 def default_plane() -> Plane:
-    """Give the process's default plane, chosen once from the environment: the SQLite file under the home.
+    """Give the process's default plane, chosen once from the environment.
 
+    It is the SQLite file under the home, in the namespace of ``LAKESHORE_NAMESPACE`` (else ``default``).
     Raises ``ConfigError`` when ``LAKESHORE_URL`` names a control plane, which this version cannot speak to.
     """
     global _default  # noqa: PLW0603 - one per process is the point
@@ -65,7 +66,7 @@ def _open() -> Plane:
         )
     from dreamlake.lakeshore.dispatch import Dispatch  # noqa: PLC0415 - sqlite3 only where it is used
 
-    return Dispatch(dispatch_path())
+    return Dispatch(dispatch_path(), ns=os.environ.get("LAKESHORE_NAMESPACE") or "default")
 
 
 def _after_fork() -> None:

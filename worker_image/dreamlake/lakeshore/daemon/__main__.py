@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -31,6 +32,7 @@ def main(argv: Sequence[str] | None = None, *, program: str = PROGRAM) -> int:
     except LakeshoreError as exc:
         print(f"lakeshore worker: {exc}", file=sys.stderr)
         return 2
+    os.environ["LAKESHORE_NAMESPACE"] = args.namespace  # for what bodies submit
     _set_up_logs(as_json=args.json)
     if str(Path.cwd()) not in sys.path:
         sys.path.insert(0, str(Path.cwd()))  # the console script's path lacks it; modules of bodies lie there

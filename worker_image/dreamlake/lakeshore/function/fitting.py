@@ -13,7 +13,7 @@ from dreamlake.lakeshore.suggest import nearest
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-_OPTIONS = ("_key", "_priority", "_retries", "_timeout_s", "_deadline", "_delay_s", "_backoff", "_dispatch")
+_OPTIONS = ("_key", "_priority", "_retries", "_timeout_s", "_deadline", "_delay_s", "_backoff")
 
 
 def check_fit(fn: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:

@@ -63,7 +63,10 @@ class Envelope:
         """
         raw = unpack(data)
         if type(raw) is not dict:
-            raise WireError(f"an envelope is a map, this is a {type(raw).__qualname__}")
+            raise WireError(
+                f"an envelope is a map, this is a {type(raw).__qualname__}: "
+                "a payload that was posted is for a consumer's claim, not for a worker"
+            )
         _check_version(raw.get("v"))
         get: Any = raw.get
         cfg = get("cfg")
