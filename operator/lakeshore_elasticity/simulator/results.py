@@ -124,7 +124,8 @@ class Sampler:
             return
         kept.append(sample)
         if len(kept) > 2 * self._most:
-            self._kept = [_peak(*pair) for pair in zip(kept[::2], kept[1::2], strict=False)]
+            odd = kept[-1:] if len(kept) % 2 else []
+            self._kept = [_peak(*pair) for pair in zip(kept[::2], kept[1::2], strict=False)] + odd
             self._every = (kept[-1].t_s - kept[0].t_s) / self._most
 
     def samples(self) -> tuple[Sample, ...]:

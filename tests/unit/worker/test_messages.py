@@ -41,6 +41,7 @@ reports = (
             st.none() | errors,
             st.booleans(),
             st.floats(0, 50),
+            st.just(False),  # only the parent reports a crash
         ),
         st.floats(0, 100),
     )

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol, TypeAlias, runtime_checkable
+from typing import Literal, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 from dreamlake.lakeshore.errors import ErrorInfo
 
@@ -54,8 +54,7 @@ class RunConfig:
     backoff: Backoff | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Submission:
+class Submission(NamedTuple):
     """One item of ``submit_many``: ``envelope`` is opaque to the plane."""
 
     id: str
@@ -64,8 +63,7 @@ class Submission:
     parent: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Claimed:
+class Claimed(NamedTuple):
     """A leased invocation. ``(id, attempt)`` with the worker's id is the fence of every later verb.
 
     ``crashes``: earlier attempts that took their process or their worker down; they use up no ``retries``.
@@ -81,8 +79,7 @@ class Claimed:
     crashes: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Finished:
+class Finished(NamedTuple):
     """A worker's report of one attempt, for ``ack_many``.
 
     Without ``error`` the attempt succeeded with ``result``. With one it failed: ``retry`` asks for another
@@ -99,8 +96,7 @@ class Finished:
     crashed: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(NamedTuple):
     """How an invocation ended (``state`` is terminal); ``result`` is wire-packed."""
 
     id: str
@@ -110,8 +106,7 @@ class Outcome:
     attempt: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Frame:
+class Frame(NamedTuple):
     """One journal entry to append: ``data`` is an encoded frame, ``final`` ends the journal."""
 
     seq: int

@@ -24,7 +24,7 @@ from dreamlake.lakeshore.errors import DispatchError
 
 _ADDRESS_LIMIT = 100
 """Bytes of a socket's path that every system takes (Linux 107, macOS 103)."""
-_TOKEN_CHARS = 12
+_TOKEN_CHARS = 13
 _SLOWEST_POLL_S = 0.05
 _FASTEST_POLL_S = 0.001
 
@@ -122,7 +122,7 @@ class PollingListener:
 
 
 class FileWakeups:
-    """Wake-ups between all who opened the same file: sockets ``<file>.wake/<topic's hash>-<unique>``."""
+    """Wake-ups between all who opened the same file: sockets ``<file>.wake/<topic's token>-<unique>``."""
 
     def __init__(self, database: str, namespace: str, poll: Callable[[], Listener]) -> None:
         self._folder = os.path.realpath(database) + ".wake"
@@ -159,13 +159,21 @@ class FileWakeups:
             return
         if not names:
             return
-        tokens = {_token(self._namespace, topic) for topic in topics}
-        targets = [name for name in names if name[:_TOKEN_CHARS] in tokens]
+        targets = self._listening(names, topics)
         if not targets:
             return
         with contextlib.suppress(OSError), _Addresses(self._folder) as address:
             for name in targets:
                 self._send(address(name))
+
+    def _listening(self, names: list[str], topics: Iterable[str]) -> list[str]:
+        """Choose the sockets whose topic is among ``topics``.
+
+        A batch of ends has a topic for each journal, and mostly nobody listens to any: then none is hashed.
+        """
+        heard = {name[0] for name in names}
+        tokens = {_token(self._namespace, topic) for topic in topics if topic[0] in heard}
+        return [name for name in names if name[:_TOKEN_CHARS] in tokens]
 
     def _send(self, address: str) -> None:
         try:
@@ -253,7 +261,8 @@ class _PairListener(SocketListener):
 
 
 def _token(namespace: str, topic: str) -> str:
-    return blake2s(f"{namespace}\0{topic}".encode(), digest_size=_TOKEN_CHARS // 2).hexdigest()
+    """Name a topic in a socket's file name: its own first letter, then a hash."""
+    return topic[0] + blake2s(f"{namespace}\0{topic}".encode(), digest_size=_TOKEN_CHARS // 2).hexdigest()
 
 
 def _datagram_socket() -> socket.socket:

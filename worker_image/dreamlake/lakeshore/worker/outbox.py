@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from dreamlake.lakeshore.dispatch.plane import Finished, Frame
 
@@ -16,8 +16,7 @@ _MOST = 500
 _MOST_BYTES = 1 << 20
 
 
-@dataclass(frozen=True, slots=True)
-class FrameReport:
+class FrameReport(NamedTuple):
     """A journal frame of a running invocation."""
 
     id: str
@@ -34,8 +33,7 @@ class LogReport:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class DoneReport:
+class DoneReport(NamedTuple):
     """The end of one body and the seconds that it took."""
 
     finished: Finished

@@ -1,15 +1,17 @@
 """Ending attempts: acknowledged, failed, tried again, cancelled. Every change is guarded by the fence."""
 
+# ruff: noqa: S608 - statements are put together from this module's own constants
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from dreamlake.lakeshore.dispatch.plane import DEFAULT_MAX_ATTEMPTS, Finished
 from dreamlake.lakeshore.dispatch.sqlite.queues import count_finished, touch
 from dreamlake.lakeshore.dispatch.sqlite.store import Store, Transaction
 from dreamlake.lakeshore.errors import ErrorInfo, FencedError
 
+_CHUNK = 500
 _SUCCEED = """UPDATE invocation SET state = 'succeeded', result = ?, finish_seq = ?, finished_at = ?,
     lease_until = NULL, error = NULL
     WHERE ns = ? AND id = ? AND state = 'running' AND worker = ? AND attempt = ?"""
@@ -209,14 +211,24 @@ def renew(store: Store, ids: Iterable[str], worker_id: str, lease_s: float) -> s
 
     A lease whose time has passed is still held as long as no claim has taken the invocation from it.
     """
-    lost = set()
+    asked = set(ids)
+    lost = set(asked)
     with store.write() as tx:
-        for inv_id in ids:
-            changed = tx.run(
-                "UPDATE invocation SET lease_until = ?"
-                " WHERE ns = ? AND id = ? AND state = 'running' AND worker = ?",
-                (tx.lease_now + lease_s, tx.ns, inv_id, worker_id),
-            ).rowcount
-            if not changed:
-                lost.add(inv_id)
+        for chunk in _chunks(list(asked)):
+            marks = ",".join("?" * len(chunk))
+            held = tx.run(
+                f"SELECT seq, id FROM invocation WHERE ns = ? AND id IN ({marks})"
+                " AND state = 'running' AND worker = ?",
+                (tx.ns, *chunk, worker_id),
+            ).fetchall()
+            tx.conn.executemany(
+                "UPDATE invocation SET lease_until = ? WHERE seq = ?",
+                [(tx.lease_now + lease_s, seq) for seq, _inv_id in held],
+            )
+            lost.difference_update(inv_id for _seq, inv_id in held)
     return lost
+
+
+def _chunks(ids: list[str]) -> Iterator[list[str]]:
+    for start in range(0, len(ids), _CHUNK):
+        yield ids[start : start + _CHUNK]

@@ -22,7 +22,7 @@ from dreamlake.lakeshore.errors import DispatchError
 PATIENCE_S = 30.0
 """Seconds that a request waits for its turn on a locked file."""
 _FIRST_PAUSE_S = 0.0002
-_LONGEST_PAUSE_S = 0.008
+_LONGEST_PAUSE_S = 0.002
 
 _T = TypeVar("_T")
 
