@@ -26,6 +26,21 @@ def test_from_none_to_some_to_none_again_and_again(lake, wait_for, runs):
         assert all(event["after"]["desired"] <= 3 for event in up.events)
 
 
+def test_none_to_two_to_none_a_hundred_times_loses_nothing_and_leaves_nothing(lake, wait_for, runs):
+    up = lake.up("{kind: max_count, max: 2, idleTimeoutSeconds: 0, scaleDown: {maxFractionPerStep: 1.0}}")
+    ids, pids = [], set()
+    for turn in range(100):
+        mine = [lake.submit("quick", turn) for _ in range(2)]
+        pids |= {worker.pid for worker in wait_for(lake.workers, "a worker to come")}
+        assert [lake.result(inv_id) for inv_id in mine] == [turn, turn]
+        wait_for(lambda: not lake.workers(), "the workers to go")
+        ids += mine
+    rows = [lake.plane.get(inv_id) for inv_id in ids]
+    assert {(row["state"], row["attempt"], row["crashes"]) for row in rows} == {("succeeded", 1, 0)}
+    assert all(event["after"]["desired"] <= 2 for event in up.events)
+    wait_for(lambda: not any(runs(pid) for pid in pids), "their processes to end")
+
+
 def test_report_16_twenty_jobs_then_ten_more(lake, wait_for):
     up = lake.up(f"{{kind: max_count, max: 4, {NO_WAIT}}}")
     for count in (20, 10):
