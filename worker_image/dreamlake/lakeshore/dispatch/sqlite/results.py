@@ -140,5 +140,6 @@ def _still_waiting(store: Store, inv_id: str, timeout: float) -> TimeoutError:
             f"{waited}: its queue's workers ({seen}) are busy; ask again with a longer timeout"
         )
     return TimeoutError(
-        f"{waited}: no worker is consuming queue {queue!r}; start one with `lakeshore worker start --queue {queue}`"
+        f"{waited}: no worker is consuming queue {queue!r}; start one with `lakeshore worker start --queue {queue}`, "
+        "or, if one runs, give both the same LAKESHORE_HOME"
     )
