@@ -196,3 +196,12 @@ def test_health_port_that_is_taken_is_one_line(site):
     assert second.wait() == 2
     assert f"--health-port {port}: cannot listen there" in second.output()
     assert "Traceback" not in second.output()
+
+
+@pytest.mark.parametrize("flags", [(), ("--in-process",)])
+def test_a_worker_says_at_its_end_what_became_of_its_jobs(site, flags):
+    worker = site.start("--max-jobs", 2, "--retries", 0, *flags)
+    site.queue.submit(bodies.add, 1, 2)
+    site.queue.submit(bodies.raise_odd)
+    assert worker.wait() == 0
+    assert "the worker has ended: 1 jobs succeeded, 1 failed, 0 took their process down" in worker.output()

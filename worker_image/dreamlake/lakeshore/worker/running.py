@@ -90,7 +90,14 @@ def serve(plane: Plane, queue: str, options: WorkerOptions, *, in_process: bool 
             worker.run()
     finally:
         switch.close()
-    return worker.counters
+    done = worker.counters
+    log.info(
+        "the worker has ended: %d jobs succeeded, %d failed, %d took their process down",
+        done.succeeded,
+        done.failed,
+        done.crashed,
+    )
+    return done
 
 
 @contextmanager
