@@ -5,6 +5,7 @@ import signal
 import pytest
 
 from dreamlake.lakeshore.attempt.failure import crash_info, error_info
+from dreamlake.lakeshore.errors import ErrorInfo, InvocationFailedError
 
 
 class OddConstructorError(Exception):
@@ -96,3 +97,10 @@ def test_report_7_a_dead_process_says_how_it_died(status, oom, words):
     info = crash_info(status, out_of_memory=oom)
     assert info.type == "WorkerCrash"
     assert words in info.message
+
+
+def test_an_error_without_a_message_is_told_by_its_type_alone():
+    assert (
+        str(InvocationFailedError("i1", ErrorInfo("KeyboardInterrupt", "")))
+        == "invocation i1 failed: KeyboardInterrupt"
+    )

@@ -33,7 +33,8 @@ class InvocationFailedError(DispatchError):
     """The invocation ended ``failed``: ``error`` says what its body raised, where it ran."""
 
     def __init__(self, invocation_id: str, error: ErrorInfo) -> None:
-        super().__init__(f"invocation {invocation_id} failed: {error.type}: {error.message}")
+        what = f"{error.type}: {error.message}" if error.message else error.type
+        super().__init__(f"invocation {invocation_id} failed: {what}")
         self.invocation_id = invocation_id
         self.error = error
 
