@@ -73,11 +73,6 @@ BUILTIN_SHAPES: tuple[str, ...] = tuple(_MAKERS)
 """Names that ``shape`` takes."""
 
 
-def describe(name: str) -> str:
-    """Give one sentence about a built-in shape."""
-    return (_MAKERS[name].__doc__ or "").strip()
-
-
 def _poisson(
     rng: random.Random, until_s: float, most_per_s: float, rate: Callable[[float], float]
 ) -> Iterator[float]:

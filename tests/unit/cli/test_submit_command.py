@@ -1,5 +1,9 @@
 """``lakeshore submit``: a call of an importable function."""
 
+import threading
+import time
+from contextlib import contextmanager
+
 import pytest
 
 from dreamlake.lakeshore import wire
@@ -157,42 +161,36 @@ def test_a_queue_that_takes_none_is_status_2_and_says_how_to_open_it(lakeshore, 
     assert "lakeshore queues unarchive q" in ran.error
 
 
-def test_a_failed_job_that_was_waited_for_is_status_1(lakeshore, plane):
-    import threading
+@contextmanager
+def answered(plane, end):
+    """Let a consumer beside the block claim the next job of queue ``q`` and end it."""
 
-    def fail():
+    def work():
         listener = plane.listen("work:q")
-        claimed = plane.claim("q", "worker")
-        while claimed is None:
+        until = time.monotonic() + 30
+        while (claimed := plane.claim("q", "worker")) is None and time.monotonic() < until:
             listener.wait(5)
-            claimed = plane.claim("q", "worker")
         listener.close()
-        plane.nack(claimed.id, "worker", error="it broke", retry=False)
+        end(claimed.id)
 
-    worker = threading.Thread(target=fail)
+    worker = threading.Thread(target=work)
     worker.start()
-    ran = lakeshore("submit", "cli_bodies:add", "1", "--queue", "q", "--wait", "--timeout", "20")
+    yield
     worker.join()
+
+
+def test_a_failed_job_that_was_waited_for_is_status_1(lakeshore, plane):
+    with answered(plane, lambda inv_id: plane.nack(inv_id, "worker", error="it broke", retry=False)):
+        ran = lakeshore("submit", "cli_bodies:add", "1", "--queue", "q", "--wait", "--timeout", "20")
     assert ran.status == 1
     assert "it broke" in ran.err
 
 
 def test_the_result_of_a_job_that_was_waited_for(lakeshore, plane):
-    import threading
-
-    def succeed():
-        listener = plane.listen("work:q")
-        claimed = plane.claim("q", "worker")
-        while claimed is None:
-            listener.wait(5)
-            claimed = plane.claim("q", "worker")
-        listener.close()
-        plane.ack(claimed.id, "worker", result=wire.pack({"sum": 3}))
-
     for flags in ([], ["--json"]):
-        worker = threading.Thread(target=succeed)
-        worker.start()
-        ran = lakeshore("submit", "cli_bodies:add", "1", "--queue", "q", "--wait", "--timeout", "20", *flags)
-        worker.join()
+        with answered(plane, lambda inv_id: plane.ack(inv_id, "worker", result=wire.pack({"sum": 3}))):
+            ran = lakeshore(
+                "submit", "cli_bodies:add", "1", "--queue", "q", "--wait", "--timeout", "20", *flags
+            )
         assert ran.status == 0
         assert ran.json["result"] == {"sum": 3} if flags else ran.out == "{'sum': 3}\n"

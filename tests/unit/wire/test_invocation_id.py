@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import multiprocessing
+import re
 import threading
 import time
 from itertools import pairwise
 
-import pytest
-
 from dreamlake.lakeshore import invocation_id
-from dreamlake.lakeshore.invocation_id import is_id, new_id
+from dreamlake.lakeshore.invocation_id import new_id
 
 CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 
@@ -34,7 +33,7 @@ def test_an_id_is_26_crockford_characters_that_begin_with_the_time():
 def test_ids_increase_strictly_also_within_one_millisecond():
     made = [new_id() for _ in range(50_000)]
     assert all(one < other for one, other in pairwise(made))
-    assert all(map(is_id, made))
+    assert all(re.fullmatch(r"[0-7][0-9A-HJKMNP-TV-Z]{25}", one) for one in made)
 
 
 def test_ids_increase_when_the_clock_steps_back(monkeypatch):
@@ -95,23 +94,3 @@ def test_a_forked_child_does_not_repeat_its_parents_ids_within_a_millisecond(mon
         for side in end:
             side.close()
     assert len(set(made)) == 800
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        "01HX2K3M4N5P6Q7R8S9TAVBWC",
-        "01HX2K3M4N5P6Q7R8S9TAVBWCXY",
-        "81HX2K3M4N5P6Q7R8S9TAVBWCX",
-        "01hx2k3m4n5p6q7r8s9tavbwcx",
-        "01HX2K3M4N5P6Q7R8S9TAVBWCI",
-        "01HX2K3M4N5P6Q7R8S9TAVBWCX\n",
-        "01HX2K3M4N5P6Q7R8S9TAVBWC\u0661",
-        None,
-        7,
-    ],
-)
-def test_what_is_not_spelled_like_an_id_is_told_apart(text):
-    assert not is_id(text)
-    assert is_id(new_id())

@@ -7,14 +7,12 @@ Within one process, ids made in the same millisecond, or after the clock stepped
 from __future__ import annotations
 
 import os
-import re
 import threading
 import time
 
 _ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 _RANDOM_BITS = 80
 _PAIRS = [a + b for a in _ALPHABET for b in _ALPHABET]
-_WELL_FORMED = re.compile(r"[0-7][0-9A-HJKMNP-TV-Z]{25}", re.ASCII)
 
 _lock = threading.Lock()
 _last = 0  # the newest id, as a number
@@ -36,11 +34,6 @@ def new_id() -> str:
     low = number & 0x3FFFFFFF
     pairs = _PAIRS
     return head + pairs[low >> 20] + pairs[low >> 10 & 1023] + pairs[low & 1023]
-
-
-def is_id(text: object) -> bool:
-    """Tell whether ``text`` is spelled like an id made by ``new_id``."""
-    return isinstance(text, str) and _WELL_FORMED.fullmatch(text) is not None
 
 
 def _random() -> int:

@@ -19,10 +19,6 @@ class Timers:
         """Set a timer unless it is already due sooner."""
         self._at[name] = min(at, self._at.get(name, math.inf))
 
-    def is_set(self, name: str) -> bool:
-        """Say whether a timer has not fired yet."""
-        return name in self._at
-
     def due(self, now: float) -> list[str]:
         """Take the timers whose time has come, earliest first."""
         names = sorted((name for name, at in self._at.items() if at <= now), key=self._at.__getitem__)
