@@ -12,11 +12,17 @@ LET_GO = "from dreamlake.lakeshore.daemon.__main__ import _let_go_of_output; _le
 
 @pytest.mark.parametrize(("program", "status"), [(LEFT_OVER, 120), (LEFT_OVER + LET_GO, 0)])
 def test_what_cannot_be_written_is_dropped(program, status):
+    buffered = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
     reader, writer = os.pipe()
     os.close(reader)
     try:
         done = subprocess.run(
-            [sys.executable, "-c", program], stdout=writer, stderr=subprocess.DEVNULL, timeout=60, check=False
+            [sys.executable, "-c", program],
+            env=buffered,
+            stdout=writer,
+            stderr=subprocess.DEVNULL,
+            timeout=60,
+            check=False,
         )
     finally:
         os.close(writer)
