@@ -40,6 +40,7 @@ def test_every_job_ends_well_while_workers_and_slots_are_killed(site, children_o
     assert dict(site.queue.results(jobs, timeout=30)) == {job: n for n, job in enumerate(jobs)}
     for stream in streams:
         assert list(site.queue.stream_frames(stream, timeout=20)) == [(n, n) for n in range(40)]
+        assert site.queue.result(stream, timeout=20) is None  # the stream's end comes before the attempt's
     assert site.queue.count("running") == site.queue.count("queued") == site.queue.count("failed") == 0
 
 
