@@ -1,0 +1,1 @@
+"""The HTTP face: each route decodes, authorises, calls one service and encodes."""

@@ -1,0 +1,1 @@
+"""What the services keep things in: documents (truth), the lane, bells and tails (speed), blobs (size)."""

@@ -1,0 +1,1 @@
+"""Wake-ups between requests, on one replica and across replicas."""

@@ -1,0 +1,1 @@
+"""Payloads and archives that are too large for a row."""

@@ -1,0 +1,1 @@
+"""The claim order in fast memory: a hint of which rows to claim next. The row is the truth."""

@@ -1,0 +1,22 @@
+"""What a tail does, whatever holds it: the newest frames of journals, written after their rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+
+class Tail(Protocol):
+    """Bounded by length and age for every journal; may forget anything at any time."""
+
+    async def append(self, journal: str, frames: Sequence[tuple[int, bytes]]) -> None:
+        """Add ``(seq, bytes)`` in order; never raises. What does not follow the last one is left out."""
+
+    async def read(self, journal: str, since: int, limit_bytes: int) -> list[tuple[int, bytes]]:
+        """Frames from ``since + 1`` without a gap, about ``limit_bytes`` of them; empty when it does not have that one."""
+
+    async def drop(self, journal: str) -> None:
+        """Forget a journal."""
+
+    async def close(self) -> None:
+        """Release connections."""
