@@ -22,7 +22,7 @@ class Ring(NamedTuple):
 class Subscription(Protocol):
     """One listener on one topic. Made with ``Bells.subscribe``; hears every ring from then on."""
 
-    async def wait(self, timeout: float) -> bool:
+    async def wait(self, timeout: float) -> bool:  # noqa: ASYNC109
         """Wait up to ``timeout`` seconds for a ring since the last call; False when none came."""
 
     def payloads(self) -> list[bytes]:

@@ -13,7 +13,7 @@ class Tail(Protocol):
         """Add ``(seq, bytes)`` in order; never raises. What does not follow the last one is left out."""
 
     async def read(self, journal: str, since: int, limit_bytes: int) -> list[tuple[int, bytes]]:
-        """Frames from ``since + 1`` without a gap, about ``limit_bytes`` of them; empty when it does not have that one."""
+        """Frames from ``since + 1`` on without a gap, up to about ``limit_bytes``; empty when it lacks that one."""
 
     async def drop(self, journal: str) -> None:
         """Forget a journal."""
