@@ -29,6 +29,17 @@ class QueueUnavailableError(DispatchError):
     """The queue does not take new work: it is draining, paused or archived."""
 
 
+class QueueFullError(DispatchError):
+    """The queue has no room, or takes no more submissions a second; ``retry_after_s``: seconds until it may have."""
+
+    def __init__(self, message: str, retry_after_s: float = 0.0) -> None:
+        super().__init__(message)
+        self.retry_after_s = retry_after_s
+
+    def __reduce__(self) -> tuple[type[QueueFullError], tuple[str, float]]:
+        return type(self), (str(self), self.retry_after_s)
+
+
 class InvocationFailedError(DispatchError):
     """The invocation ended ``failed``: ``error`` says what its body raised, where it ran."""
 

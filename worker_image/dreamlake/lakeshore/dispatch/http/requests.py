@@ -1,0 +1,159 @@
+"""Requests to one control plane: sent, tried again where that is safe, their answers or errors given back."""
+
+from __future__ import annotations
+
+import ssl
+import time
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+from dreamlake.lakeshore.dispatch.http.answers import GarbledError
+from dreamlake.lakeshore.dispatch.http.connections import LostError, Pool
+from dreamlake.lakeshore.dispatch.http.encoding import (
+    GZIP_ABOVE,
+    MSGPACK,
+    compress,
+    decode,
+    encode,
+    plain_bytes,
+)
+from dreamlake.lakeshore.dispatch.http.faults import Fault, fault_of, unreachable
+from dreamlake.lakeshore.dispatch.http.patience import Patience
+from dreamlake.lakeshore.errors import DispatchError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from dreamlake.lakeshore.dispatch.http.address import Address
+    from dreamlake.lakeshore.dispatch.http.answers import Answer
+
+LONG_POLL_S = 20.0
+"""Seconds that one request may ask the server to wait: less than proxies allow."""
+_READ_S = 10.0
+"""Seconds that an answer may take beyond the time that it was asked to wait."""
+_FIRST_CONTACT_S = 3.0
+"""Seconds to try for as long as this URL has never answered: then it is wrong more likely than down."""
+
+
+class Requests:
+    """Requests for one namespace, with one token. For any number of threads.
+
+    ``timeout_s``: how long a request is tried again for, when the control plane cannot be reached or says that
+    it cannot answer now.
+    """
+
+    def __init__(self, address: Address, *, token: str | None, namespace: str, timeout_s: float) -> None:
+        self.address = address
+        self.namespace = namespace
+        self.timeout_s = timeout_s
+        self._token = token
+        self._pool = Pool(address)
+        self._met = False
+        tenant = "" if namespace == "default" else f"/namespaces/{quote(namespace, safe='')}"
+        self._root = f"{address.prefix}/v1{tenant}"
+        self._common = (
+            f" HTTP/1.1\r\nHost: {address.host_header}\r\nUser-Agent: lakeshore-python\r\n"
+            f"Accept: {MSGPACK}\r\nAccept-Encoding: gzip\r\n"
+            + (f"Authorization: Bearer {token}\r\n" if token else "")
+        )
+
+    def __repr__(self) -> str:
+        return f"Requests({self.address.url!r}, namespace={self.namespace!r})"
+
+    def apart(self, *, timeout_s: float) -> Requests:
+        """Make another one to the same place, whose connections are its own: closed apart from these."""
+        made = Requests(self.address, token=self._token, namespace=self.namespace, timeout_s=timeout_s)
+        made._met = self._met
+        return made
+
+    @property
+    def closed(self) -> bool:
+        """Whether ``close`` was called."""
+        return self._pool.closed.is_set()
+
+    def post(
+        self, path: str, body: Mapping[str, object], *, wait_s: float = 0.0, repeatable: bool = True
+    ) -> dict[str, Any]:
+        """Post to a path below the namespace (``producer/submit``) and give the answer.
+
+        ``wait_s``: how long the server was asked to wait. Not ``repeatable``: made again only where the server
+        has surely not acted on it. Raises ``DispatchError`` and those below it, ``ConfigError``.
+        """
+        data = encode(body)
+        packed = compress(data) if len(data) > GZIP_ABOVE else None
+        coding = "" if packed is None else "Content-Encoding: gzip\r\n"
+        request = self._request("POST", path, data if packed is None else packed, coding)
+        return self._fields(self._answered(request, wait_s=wait_s, repeatable=repeatable))
+
+    def put(self, path: str, body: Mapping[str, object]) -> dict[str, Any]:
+        """Put to a path below the namespace and give the answer. Raises as ``post`` does."""
+        return self._fields(self._answered(self._request("PUT", path, encode(body))))
+
+    def get(self, path: str, *, wait_s: float = 0.0) -> dict[str, Any]:
+        """Get a path below the namespace, its variable parts quoted already. Raises as ``post`` does."""
+        return self._fields(self._answered(self._request("GET", path), wait_s=wait_s))
+
+    def get_bytes(self, path: str) -> bytes:
+        """Get raw bytes. Raises as ``post`` does."""
+        try:
+            return plain_bytes(self._answered(self._request("GET", path)))
+        except GarbledError as exc:
+            raise unreachable(self.address, exc) from exc
+
+    def _request(self, method: str, path: str, data: bytes | None = None, extra: str = "") -> bytes:
+        head = f"{method} {self._root}/{path}{self._common}"
+        if data is None:
+            return f"{head}\r\n".encode("latin-1")
+        head += f"Content-Type: {MSGPACK}\r\n{extra}Content-Length: {len(data)}\r\n\r\n"
+        return head.encode("latin-1") + data
+
+    def _answered(self, request: bytes, *, wait_s: float = 0.0, repeatable: bool = True) -> Answer:
+        """Send until an answer of success comes; its caller's error when that is not to be had."""
+        began = time.monotonic()
+        patience: Patience | None = None
+        while True:
+            try:
+                return self._once(request, wait_s + _READ_S, repeatable=repeatable)
+            except LostError as exc:
+                error: Exception = unreachable(self.address, exc.reason)
+                cause: Exception = exc.reason
+                hopeless = (
+                    isinstance(exc.reason, ssl.SSLCertVerificationError | GarbledError) and not self._met
+                )
+                passing, after = not hopeless and (repeatable or not exc.sent), 0.0
+            except Fault as fault:
+                self._met = self._met or fault.kind not in ("foreign", "redirect")
+                error, cause = fault.error(self.address), fault
+                passing, after = fault.is_passing(repeatable=repeatable), fault.retry_after_s
+            if patience is None:
+                limit = self.timeout_s if self._met else min(self.timeout_s, _FIRST_CONTACT_S)
+                patience = Patience(limit - (time.monotonic() - began - wait_s))
+            if not passing or not patience.pause(self._pool.closed, after):
+                raise error from (None if isinstance(cause, Fault) else cause)
+
+    def _once(self, request: bytes, read_s: float, *, repeatable: bool) -> Answer:
+        answer = self._pool.exchange(request, read_s, repeatable=repeatable)
+        if answer.status < 300:
+            self._met = True
+            return answer
+        raise fault_of(answer, self.address)
+
+    def _fields(self, answer: Answer) -> dict[str, Any]:
+        try:
+            found = decode(answer)
+        except GarbledError as exc:
+            raise unreachable(self.address, exc) from exc
+        if not isinstance(found, dict):
+            raise DispatchError(
+                f"what answers at {self.address.url} is no control plane: correct LAKESHORE_URL or --url"
+            )
+        return found
+
+    def close(self) -> None:
+        """Close every connection; calls under way and later ones raise ``DispatchError``."""
+        self._pool.close()
+
+
+def segment(text: str) -> str:
+    """Spell text as one segment of a path."""
+    return quote(text, safe="")
