@@ -1,0 +1,1 @@
+redis.call('UNLINK', READY, WAITING, HELD, PLACES, REV, KEYS[6])
