@@ -39,7 +39,7 @@ class LocalBells:
         listeners.append(listener)
         return listener
 
-    def cursor(self, topic: str) -> str:  # noqa: ARG002 - one number serves all topics
+    def cursor(self, topic: str) -> str:
         """Where the topic is now. See ``Bells.cursor``."""
         return self._numbers.cursor()
 

@@ -23,7 +23,10 @@ class Subscription(Protocol):
     """One listener on one topic. Made with ``Bells.subscribe``; hears every ring from then on."""
 
     async def wait(self, timeout: float) -> bool:  # noqa: ASYNC109
-        """Wait up to ``timeout`` seconds for a ring since the last call; False when none came."""
+        """Wait up to ``timeout`` seconds for a ring since the last call; False when none came.
+
+        One waiter at a time. A wait that is cancelled loses no ring: the next call hears it.
+        """
 
     def payloads(self) -> list[bytes]:
         """Take the payloads heard since the last call (bounded: when too many came, the list holds b"" first)."""
@@ -39,13 +42,16 @@ class Bells(Protocol):
     """Whether rings from other replicas may be lost now."""
 
     def ring(self, rings: Iterable[Ring]) -> None:
-        """Ring at once on this replica, and soon on the others. Never raises and never blocks."""
+        """Ring at once on this replica, and soon on the others. Never raises and never blocks.
+
+        A payload above 4 KiB is left out. Called on the event loop's thread.
+        """
 
     def subscribe(self, topic: str) -> Subscription:
         """Listen from now on."""
 
     def cursor(self, topic: str) -> str:
-        """Where the topic is now."""
+        """Where the topic is now. Costs no memory, and may differ from the last one though the topic did not ring."""
 
     def moved(self, topic: str, cursor: str) -> bool:
         """Whether the topic rang after ``cursor``; True as well when this replica cannot know."""

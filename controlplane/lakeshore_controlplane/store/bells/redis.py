@@ -102,6 +102,9 @@ class RedisBells:
             await self._link.call(lambda client: client.publish(self._channel, message))
         except LinkDownError:
             return False
+        except asyncio.CancelledError:
+            self._outgoing.owe_all()
+            raise
         return True
 
     async def _listen_for_ever(self) -> None:

@@ -53,12 +53,17 @@ class LaneSizes(NamedTuple):
 
 
 class Lane(Protocol):
-    """One lane for all queues. Every method raises ``LaneDownError`` when its server does not answer."""
+    """One lane for all queues. Every method raises ``LaneDownError`` when its server does not answer.
+
+    An id is in one place: ready, waiting or held. What changes a queue advances its revision in the same step: every
+    ``push`` and ``drop`` of something, a ``take`` that moved or gave something, a ``hold`` of what was not held.
+    Bounds: priorities and times are finite, orders are 0 or more and below 2**63, an id has no ``~`` and is ASCII.
+    """
 
     async def push(self, queue: QueueKey, entries: Sequence[Entry]) -> None:
         """Put rows in: ready, or waiting when they have an ``attention_at``. Known ids move to the new place.
 
-        Pushing does not make a cold lane warm.
+        Pushing does not make a cold lane warm. A held id is held no longer.
         """
 
     async def take(
@@ -77,6 +82,8 @@ class Lane(Protocol):
         order; ``boltzmann`` draws a priority level for each id with weight count * exp((level - max) / temperature),
         then takes that level's lowest order. What is popped is held until ``held_until``. At most 100 expired holds
         are handed out at a time; each stays held for 5 s more, so that it comes again when nobody settles it.
+        At most 5,000 that waited are let in at a time. A cold lane gives expired holds only: what it has may not be
+        all there is, and would be in the wrong order.
         """
 
     async def hold(self, queue: QueueKey, ids: Iterable[str], until: float) -> None:
@@ -95,16 +102,27 @@ class Lane(Protocol):
         """Say whether the lane knows its queue."""
 
     async def begin_refill(self, queue: QueueKey, owner: str, ttl_s: float) -> bool:
-        """Try to become the one who refills; False when somebody else does."""
+        """Try to become the one who refills; False when somebody else does.
+
+        A cold lane is emptied of ready and waiting ids: then ``push`` every queued row, and ``hold`` every running
+        one. Rows stored before this call are found by whoever reads them after it; later ones push themselves.
+        A warm lane stays warm and keeps what it has.
+        """
 
     async def end_refill(self, queue: QueueKey, owner: str) -> None:
-        """Mark the lane warm and give up the refill."""
+        """Mark the lane warm and give up the refill.
+
+        It stays cold when a part of it went away meanwhile, or another owner began after this one: ask ``is_warm``.
+        """
 
     async def forget(self, queue: QueueKey) -> None:
         """Drop everything about a queue; it is cold then."""
 
     async def revision(self, queue: QueueKey, *, advance: bool = False) -> int:
-        """The queue's revision number, moved on when ``advance``; a lane that forgot goes on with a higher one."""
+        """The queue's revision number, moved on when ``advance``; a lane that forgot goes on with a higher one.
+
+        It begins at Unix time in microseconds: below 2**53, so exact in JSON too.
+        """
 
     async def close(self) -> None:
         """Release connections."""

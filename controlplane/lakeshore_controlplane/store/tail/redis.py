@@ -52,7 +52,7 @@ class RedisTail:
             size, count = 0, _FIRST_READ
             while size < limit_bytes:
                 following = since + 1 + len(found)
-                rows = await client.xrange(key, min=f"{following + 1}-0", count=count)
+                rows: Any = await client.xrange(key, min=f"{following + 1}-0", count=count)
                 for entry_id, fields in rows:
                     if _seq(entry_id) != since + 1 + len(found) or size >= limit_bytes:
                         return
