@@ -1,0 +1,78 @@
+"""Which submissions repeat others: in their own batch, or among the rows that are stored. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from lakeshore_controlplane.documents import Invocation
+from lakeshore_controlplane.faults import IdConflict
+from lakeshore_controlplane.services.submission import Submitted, id_of, queue_of
+
+
+class Known(NamedTuple):
+    """What a stored row says about those that may repeat it."""
+
+    id: str
+    queue: str
+    digest: bytes
+    key: str | None
+
+
+class KnownRows:
+    """Stored (or about to be stored) rows, by id and by key."""
+
+    def __init__(self, rows: Iterable[Known] = ()) -> None:
+        self._by_id: dict[str, Known] = {}
+        self._by_key: dict[tuple[str, str], Known] = {}
+        for row in rows:
+            self.add(row)
+
+    def add(self, row: Known) -> None:
+        """Take in one more."""
+        self._by_id[row.id] = row
+        if row.key is not None:
+            self._by_key[row.queue, row.key] = row
+
+    def answer(self, row: Invocation) -> Submitted | IdConflict | None:
+        """Say what becomes of a submission: it repeats one, its id is taken, or None: it is new.
+
+        A known key wins: whatever else it brings, a submission with that key is the earlier one.
+        """
+        mine = known_of(row)
+        if mine.key is not None and (earlier := self._by_key.get((mine.queue, mine.key))) is not None:
+            return Submitted(earlier.id, earlier.queue, duplicate=True)
+        same = self._by_id.get(mine.id)
+        if same is None:
+            return None
+        if same != mine:
+            return _conflict(mine.id)
+        return Submitted(mine.id, mine.queue, duplicate=True)
+
+
+def known_of(row: Invocation) -> Known:
+    """Give what later submissions are compared with."""
+    return Known(id_of(row), queue_of(row), bytes(row["argsHash"]), row.get("idempotencyKey"))
+
+
+def repeats_in(rows: Sequence[Invocation]) -> dict[int, Submitted | IdConflict]:
+    """Find the rows of a batch that repeat an earlier one of it, by their place.
+
+    ``Submitted`` names the earlier one: what becomes of that one becomes of the repeat.
+    """
+    seen = KnownRows()
+    found: dict[int, Submitted | IdConflict] = {}
+    for place, row in enumerate(rows):
+        answer = seen.answer(row)
+        if answer is None:
+            seen.add(known_of(row))
+        else:
+            found[place] = answer
+    return found
+
+
+def _conflict(inv_id: str) -> IdConflict:
+    return IdConflict(
+        f"invocation {inv_id} exists already with other content: nothing was submitted; "
+        "use a new id for other work, or give a key to submit the same work only once"
+    )
