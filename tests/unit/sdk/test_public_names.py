@@ -22,6 +22,7 @@ DOCUMENTED = [
     "Topic",
     "Job",
     "Dispatch",
+    "HttpDispatch",
     "run_worker",
     "Storage",
     "TemporaryCredentials",

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from dreamlake.lakeshore.context.run_context import RunContext
     from dreamlake.lakeshore.context.scoping import scope
     from dreamlake.lakeshore.context.storage import Storage
-    from dreamlake.lakeshore.dispatch import Dispatch
+    from dreamlake.lakeshore.dispatch import Dispatch, HttpDispatch
     from dreamlake.lakeshore.dispatch.plane import RunConfig
     from dreamlake.lakeshore.errors import DispatchError, TransportError, WorkerError
     from dreamlake.lakeshore.function.thunk import Thunk, thunk
@@ -37,6 +37,7 @@ __all__ = [
     "UDF",
     "Dispatch",
     "DispatchError",
+    "HttpDispatch",
     "Job",
     "Queue",
     "RunConfig",
@@ -62,6 +63,7 @@ _HOMES = {
     "UDF": "function.udf",
     "Dispatch": "dispatch",
     "DispatchError": "errors",
+    "HttpDispatch": "dispatch",
     "Job": "queue.job",
     "Queue": "queue.asynchronous",
     "RunConfig": "dispatch.plane",

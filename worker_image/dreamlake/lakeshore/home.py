@@ -44,29 +44,46 @@ def dispatch_path() -> Path:
     return home() / "dispatch.sqlite"
 
 
+def open_plane(url: str | None, *, token: str | None = None, namespace: str = "default") -> Plane:
+    """Open the control plane at ``url``, else the local plane: the SQLite file under the home.
+
+    Raises ``ConfigError`` for a value that cannot be one, and when the local plane cannot be opened.
+    """
+    if url:
+        from dreamlake.lakeshore.dispatch import HttpDispatch  # noqa: PLC0415 - only what is used is loaded
+
+        return HttpDispatch(url, token=token, namespace=namespace)
+    from dreamlake.lakeshore.dispatch import Dispatch  # noqa: PLC0415
+
+    return Dispatch(dispatch_path(), ns=namespace)
+
+
 def default_plane() -> Plane:
     """Give the process's default plane, chosen once from the environment.
 
-    It is the SQLite file under the home, in the namespace of ``LAKESHORE_NAMESPACE`` (else ``default``).
-    Raises ``ConfigError`` when ``LAKESHORE_URL`` names a control plane, which this version cannot speak to.
+    It is the control plane of ``LAKESHORE_URL``, spoken to with ``LAKESHORE_CLIENT_TOKEN``, else the SQLite file
+    under the home; in the namespace of ``LAKESHORE_NAMESPACE`` (else ``default``). Raises as ``open_plane`` does.
     """
     global _default  # noqa: PLW0603 - one per process is the point
     with _lock:
         if _default is None:
-            _default = _open()
+            env = os.environ.get
+            _default = open_plane(
+                env("LAKESHORE_URL"),
+                token=env("LAKESHORE_CLIENT_TOKEN"),
+                namespace=env("LAKESHORE_NAMESPACE") or "default",
+            )
         return _default
 
 
-def _open() -> Plane:
-    url = os.environ.get("LAKESHORE_URL")
-    if url:
-        raise ConfigError(
-            f"LAKESHORE_URL is set to {url}, but this version has the local plane only: "
-            "unset LAKESHORE_URL, or pass dispatch=Dispatch(path)"
-        )
-    from dreamlake.lakeshore.dispatch import Dispatch  # noqa: PLC0415 - sqlite3 only where it is used
-
-    return Dispatch(dispatch_path(), ns=os.environ.get("LAKESHORE_NAMESPACE") or "default")
+def use_plane(url: str | None, *, token: str | None, namespace: str) -> None:
+    """Make these the default plane's settings, also for the processes that this one starts."""
+    given = {"LAKESHORE_URL": url, "LAKESHORE_CLIENT_TOKEN": token, "LAKESHORE_NAMESPACE": namespace}
+    for name, value in given.items():
+        if value:
+            os.environ[name] = value
+        else:
+            os.environ.pop(name, None)
 
 
 def _after_fork() -> None:

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from dreamlake.lakeshore import wire
-from dreamlake.lakeshore.cli.opening import NamespaceOption, UrlOption, known_queue, plane
+from dreamlake.lakeshore.cli.opening import NamespaceOption, TokenOption, UrlOption, known_queue, plane
 from dreamlake.lakeshore.cli.output import JsonFlag, duration, plain, print_json, print_table
 from dreamlake.lakeshore.cli.spans import parse_span
 from dreamlake.lakeshore.dispatch.plane import STATES, TERMINAL_STATES, Plane
@@ -35,13 +35,14 @@ def list_jobs(
         int, typer.Option("--limit", metavar="N", min=1, help="At most so many, newest first.")
     ] = 50,
     url: UrlOption = None,
+    token: TokenOption = None,
     namespace: NamespaceOption = "default",
     as_json: JsonFlag = False,
 ) -> None:
     """List jobs, newest first."""
     if state is not None and state not in STATES:
         raise ConfigError(f"--state {state}{nearest(state, STATES)}")
-    with plane(url, namespace) as opened:
+    with plane(url, token, namespace) as opened:
         if queue is not None:
             known_queue(opened, queue)
         rows = opened.invocations(queue=queue, state=state, limit=limit)
@@ -58,10 +59,14 @@ def list_jobs(
 
 @app.command("show")
 def show(
-    inv_id: JobId, url: UrlOption = None, namespace: NamespaceOption = "default", as_json: JsonFlag = False
+    inv_id: JobId,
+    url: UrlOption = None,
+    token: TokenOption = None,
+    namespace: NamespaceOption = "default",
+    as_json: JsonFlag = False,
 ) -> None:
     """Show one job: its state, attempts, times and error."""
-    with plane(url, namespace) as opened:
+    with plane(url, token, namespace) as opened:
         row = _row(opened, inv_id)
         now = opened.now()
     if as_json:
@@ -76,11 +81,12 @@ def show(
 def kill(
     inv_ids: Annotated[list[str], typer.Argument(metavar="ID...", help="Invocation ids.")],
     url: UrlOption = None,
+    token: TokenOption = None,
     namespace: NamespaceOption = "default",
     as_json: JsonFlag = False,
 ) -> int:
     """End jobs as cancelled, queued or running; exit status 1 when one had ended already."""
-    with plane(url, namespace) as opened:
+    with plane(url, token, namespace) as opened:
         for inv_id in inv_ids:
             _row(opened, inv_id)
         ended = {inv_id: opened.cancel(inv_id) for inv_id in inv_ids}
@@ -101,12 +107,13 @@ def purge(
         str, typer.Option("--older-than", metavar="SPAN", help="Those that ended so long ago: 12h, 7d.")
     ],
     url: UrlOption = None,
+    token: TokenOption = None,
     namespace: NamespaceOption = "default",
     as_json: JsonFlag = False,
 ) -> None:
     """Forget jobs that have ended, with their results, frames and output; their space is used again."""
     seconds = parse_span(older_than, "--older-than")
-    with plane(url, namespace) as opened:
+    with plane(url, token, namespace) as opened:
         gone = opened.purge(older_than_s=seconds)
     if as_json:
         print_json({"purged": gone})
@@ -119,11 +126,12 @@ def logs(
     inv_id: JobId,
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on until the job has ended.")] = False,
     url: UrlOption = None,
+    token: TokenOption = None,
     namespace: NamespaceOption = "default",
     as_json: JsonFlag = False,
 ) -> None:
     """Print what a job printed (through Python's stdout and stderr, on a worker with slots of its own)."""
-    with plane(url, namespace) as opened:
+    with plane(url, token, namespace) as opened:
         _row(opened, inv_id)
         since = -1
         while True:
@@ -142,11 +150,12 @@ def result(
         float, typer.Option("--timeout", metavar="SECONDS", min=0, help="Seconds to wait for the end.")
     ] = 0.0,
     url: UrlOption = None,
+    token: TokenOption = None,
     namespace: NamespaceOption = "default",
     as_json: JsonFlag = False,
 ) -> None:
     """Print a job's result; exit status 1 when it failed, was cancelled or has not ended."""
-    with plane(url, namespace) as opened:
+    with plane(url, token, namespace) as opened:
         value = wire.unpack(opened.result(inv_id, timeout=timeout))
     if as_json:
         print_json({"id": inv_id, "result": plain(value)})

@@ -8,15 +8,24 @@ from typing import Annotated
 
 import typer
 
-from dreamlake.lakeshore.daemon.plane import open_plane
 from dreamlake.lakeshore.dispatch.plane import Plane, QueueRecord
 from dreamlake.lakeshore.errors import DispatchError
+from dreamlake.lakeshore.home import open_plane
 from dreamlake.lakeshore.suggest import nearest
 
 UrlOption = Annotated[
     str | None,
     typer.Option(
         "--url", metavar="URL", envvar="LAKESHORE_URL", help="Control plane; without it the local plane."
+    ),
+]
+TokenOption = Annotated[
+    str | None,
+    typer.Option(
+        "--token",
+        metavar="TEXT",
+        envvar="LAKESHORE_CLIENT_TOKEN",
+        help="Token for the control plane of --url.",
     ),
 ]
 NamespaceOption = Annotated[
@@ -26,9 +35,9 @@ NamespaceOption = Annotated[
 
 
 @contextmanager
-def plane(url: str | None, namespace: str) -> Iterator[Plane]:
+def plane(url: str | None, token: str | None, namespace: str) -> Iterator[Plane]:
     """Open the plane for the length of a command. Raises ``ConfigError``."""
-    opened = open_plane(url, namespace)
+    opened = open_plane(url, token=token, namespace=namespace)
     try:
         yield opened
     finally:

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from dreamlake.lakeshore.cli.opening import NamespaceOption, UrlOption, known_queue, plane
+from dreamlake.lakeshore.cli.opening import NamespaceOption, TokenOption, UrlOption, known_queue, plane
 from dreamlake.lakeshore.cli.output import JsonFlag, duration, print_json, print_table
 from dreamlake.lakeshore.dispatch.plane import QUEUE_KINDS, STATES, Plane, QueueRecord, QueueState
 from dreamlake.lakeshore.errors import ConfigError
@@ -19,10 +19,13 @@ QueueName = Annotated[str, typer.Argument(metavar="QUEUE", help="Name of the que
 
 @app.command("list")
 def list_queues(
-    url: UrlOption = None, namespace: NamespaceOption = "default", as_json: JsonFlag = False
+    url: UrlOption = None,
+    token: TokenOption = None,
+    namespace: NamespaceOption = "default",
+    as_json: JsonFlag = False,
 ) -> None:
     """List queues with what waits and runs in each."""
-    with plane(url, namespace) as opened:
+    with plane(url, token, namespace) as opened:
         rows = [_describe(opened, record) for record in opened.queues()]
     if as_json:
         print_json(rows)
@@ -47,10 +50,14 @@ def list_queues(
 
 @app.command("show")
 def show(
-    name: QueueName, url: UrlOption = None, namespace: NamespaceOption = "default", as_json: JsonFlag = False
+    name: QueueName,
+    url: UrlOption = None,
+    token: TokenOption = None,
+    namespace: NamespaceOption = "default",
+    as_json: JsonFlag = False,
 ) -> None:
     """Show one queue: its jobs by state, and its workers."""
-    with plane(url, namespace) as opened:
+    with plane(url, token, namespace) as opened:
         row = _describe(opened, known_queue(opened, name))
         row["jobs"] = {state: opened.count(name, state) for state in STATES}
         now = opened.now()
@@ -83,6 +90,7 @@ def add(
         ),
     ] = 1.0,
     url: UrlOption = None,
+    token: TokenOption = None,
     namespace: NamespaceOption = "default",
     as_json: JsonFlag = False,
 ) -> None:
@@ -91,7 +99,7 @@ def add(
         raise ConfigError(f"--kind {kind}{nearest(kind, QUEUE_KINDS)}")
     if not 0 < temperature < float("inf"):
         raise ConfigError(f"--temperature {temperature:g}: give a number above 0")
-    with plane(url, namespace) as opened:
+    with plane(url, token, namespace) as opened:
         opened.declare_queue(QueueRecord(name, kind, temperature=temperature))
         record = known_queue(opened, name)
     _say(record, as_json=as_json)
@@ -111,10 +119,11 @@ def _add_move(verb: str, state: QueueState, words: str) -> None:
     def move(
         name: QueueName,
         url: UrlOption = None,
+        token: TokenOption = None,
         namespace: NamespaceOption = "default",
         as_json: JsonFlag = False,
     ) -> None:
-        with plane(url, namespace) as opened:
+        with plane(url, token, namespace) as opened:
             known_queue(opened, name)
             opened.set_queue_state(name, state)
             record = known_queue(opened, name)

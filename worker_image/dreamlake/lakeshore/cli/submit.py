@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from dreamlake.lakeshore import wire
-from dreamlake.lakeshore.cli.opening import NamespaceOption, UrlOption, plane
+from dreamlake.lakeshore.cli.opening import NamespaceOption, TokenOption, UrlOption, plane
 from dreamlake.lakeshore.cli.output import JsonFlag, plain, print_json
 from dreamlake.lakeshore.dispatch.plane import RunConfig
 from dreamlake.lakeshore.errors import ConfigError
@@ -54,6 +54,7 @@ def submit(
         float | None, typer.Option("--delay", metavar="SECONDS", help="Seconds before it may start.")
     ] = None,
     url: UrlOption = None,
+    token: TokenOption = None,
     namespace: NamespaceOption = "default",
     as_json: JsonFlag = False,
 ) -> None:
@@ -62,7 +63,7 @@ def submit(
     args, kwargs = parse_arguments(arguments or ())
     name = queue or _queue_of(found)
     options = _options(key, priority, retries, timeout_s, delay_s)
-    with plane(url, namespace) as opened:
+    with plane(url, token, namespace) as opened:
         target = SyncQueue(name, dispatch=opened)
         base = found.base_config() if isinstance(found, UDF) else RunConfig()
         try:

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dreamlake.lakeshore.cli.opening import NamespaceOption, UrlOption, plane
+from dreamlake.lakeshore.cli.opening import NamespaceOption, TokenOption, UrlOption, plane
 from dreamlake.lakeshore.cli.output import JsonFlag
 from dreamlake.lakeshore.errors import ConfigError
-from dreamlake.lakeshore.home import home
+from dreamlake.lakeshore.home import home, use_plane
 
 if TYPE_CHECKING:
     from dreamlake.lakeshore.pool.queue_file import QueueSpec
@@ -55,6 +55,7 @@ def up(
     ] = 30.0,
     example: Annotated[bool, typer.Option("--example", help="Print a minimal queue.yaml and exit.")] = False,
     url: UrlOption = None,
+    token: TokenOption = None,
     namespace: NamespaceOption = "default",
     as_json: JsonFlag = False,
 ) -> None:
@@ -67,6 +68,9 @@ def up(
     if root is not None and not root.is_dir():
         raise ConfigError(f"--root {root} is not a directory: create it or give another one")
     specs = _read(files)
+    use_plane(
+        url, token=token, namespace=namespace
+    )  # for the workers, which no command line may show the token of
     # Only here: the other commands start faster without the pool, its YAML and its table.
     from dreamlake.lakeshore.cli.display import display  # noqa: PLC0415
     from dreamlake.lakeshore.pool.elastic import ElasticPool  # noqa: PLC0415
@@ -75,7 +79,7 @@ def up(
     switch = StopSwitch()
     try:
         with (
-            plane(url, namespace) as opened,
+            plane(url, token, namespace) as opened,
             stop_on_signals(switch),
             display(switch, as_json=as_json) as show,
         ):

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from dreamlake.lakeshore.daemon.flags import options_from, parse_flags
-from dreamlake.lakeshore.daemon.plane import open_plane
 from dreamlake.lakeshore.errors import ConfigError, LakeshoreError
+from dreamlake.lakeshore.home import open_plane, use_plane
 from dreamlake.lakeshore.worker.running import serve
 
 PROGRAM = "python -m dreamlake.lakeshore.daemon"
@@ -46,11 +46,11 @@ def _work(argv: Sequence[str] | None, program: str) -> int:
     try:
         args = parse_flags(argv, program)
         options = options_from(args)
-        plane = open_plane(args.url, args.namespace)
+        plane = open_plane(args.url, token=args.token, namespace=args.namespace)
     except LakeshoreError as exc:
         print(f"lakeshore worker: {exc}", file=sys.stderr)
         return 2
-    os.environ["LAKESHORE_NAMESPACE"] = args.namespace  # for what bodies submit
+    use_plane(args.url, token=args.token, namespace=args.namespace)  # for what bodies submit
     _set_up_logs(as_json=args.json)
     if str(Path.cwd()) not in sys.path:
         sys.path.insert(0, str(Path.cwd()))  # the console script's path lacks it; modules of bodies lie there

@@ -19,8 +19,8 @@ from hashlib import blake2s
 from pathlib import Path
 from typing import Protocol
 
+from dreamlake.lakeshore.dispatch import verdicts
 from dreamlake.lakeshore.dispatch.plane import Listener
-from dreamlake.lakeshore.errors import DispatchError
 
 _ADDRESS_LIMIT = 100
 """Bytes of a socket's path that every system takes (Linux 107, macOS 103)."""
@@ -85,7 +85,7 @@ class SocketListener:
 
     def _open(self) -> socket.socket:
         if self._sock is None:
-            raise DispatchError("this listener is closed: ask the plane for a new one")
+            raise verdicts.listener_closed()
         return self._sock
 
 

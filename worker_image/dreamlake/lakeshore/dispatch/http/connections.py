@@ -35,6 +35,14 @@ class LostError(Exception):
         self.sent = sent
 
 
+class TlsError(OSError):
+    """No secure connection can be made; ``untrusted``: what is wrong with the certificate, if that is it."""
+
+    def __init__(self, reason: OSError) -> None:
+        self.untrusted: str | None = getattr(reason, "verify_message", None)
+        super().__init__(str(reason))
+
+
 class Connection:
     """One connection, for one request after another."""
 
@@ -46,7 +54,7 @@ class Connection:
         try:
             self._sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             if tls is not None:
-                self._sock = tls.wrap_socket(self._sock, server_hostname=address.host)
+                self._sock = _secured(self._sock, tls, address.host)
         except BaseException:
             self._sock.close()
             raise
@@ -198,6 +206,15 @@ class Pool:
         self._busy = set()
         for connection in idle:
             connection.close()
+
+
+def _secured(sock: socket.socket, tls: ssl.SSLContext, host: str) -> socket.socket:
+    try:
+        return tls.wrap_socket(sock, server_hostname=host)
+    except TimeoutError:
+        raise
+    except OSError as exc:
+        raise TlsError(exc) from exc
 
 
 _opened: weakref.WeakSet[Pool] = weakref.WeakSet()

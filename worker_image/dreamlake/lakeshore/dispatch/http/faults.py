@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import math
-import ssl
 from typing import TYPE_CHECKING
 
 from dreamlake.lakeshore.dispatch.http.answers import GarbledError
+from dreamlake.lakeshore.dispatch.http.connections import TlsError
 from dreamlake.lakeshore.dispatch.http.encoding import decode
 from dreamlake.lakeshore.errors import (
     DispatchError,
@@ -119,12 +119,12 @@ def _retry_after(text: str) -> float:
 
 def unreachable(address: Address, reason: OSError) -> DispatchError:
     """Say in one line why no answer came."""
-    if isinstance(reason, ssl.SSLCertVerificationError):
+    if isinstance(reason, TlsError) and reason.untrusted:
         return DispatchError(
-            f"the certificate of {address.url} is not trusted ({reason.verify_message}): correct the URL, "
+            f"the certificate of {address.url} is not trusted ({reason.untrusted}): correct the URL, "
             "or name the file of its authority in SSL_CERT_FILE"
         )
-    if isinstance(reason, GarbledError):
+    if isinstance(reason, GarbledError | TlsError):
         return DispatchError(
             f"no control plane answers at {address.url} ({reason}): "
             "correct LAKESHORE_URL or --url, its http:// or https:// too"

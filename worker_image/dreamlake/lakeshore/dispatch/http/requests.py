@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import ssl
 import time
-from typing import TYPE_CHECKING, Any
+import weakref
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from urllib.parse import quote
 
 from dreamlake.lakeshore.dispatch.http.answers import GarbledError
-from dreamlake.lakeshore.dispatch.http.connections import LostError, Pool
+from dreamlake.lakeshore.dispatch.http.connections import LostError, Pool, TlsError
 from dreamlake.lakeshore.dispatch.http.encoding import (
     GZIP_ABOVE,
     MSGPACK,
@@ -22,6 +22,7 @@ from dreamlake.lakeshore.dispatch.http.patience import Patience
 from dreamlake.lakeshore.errors import DispatchError
 
 if TYPE_CHECKING:
+    import threading
     from collections.abc import Mapping
 
     from dreamlake.lakeshore.dispatch.http.address import Address
@@ -33,6 +34,15 @@ _READ_S = 10.0
 """Seconds that an answer may take beyond the time that it was asked to wait."""
 _FIRST_CONTACT_S = 3.0
 """Seconds to try for as long as this URL has never answered: then it is wrong more likely than down."""
+
+
+Repeat: TypeAlias = Literal["always", "unless_lost", "if_not_done"]
+"""When a request may be made again: always; unless the server may have had it and its answer was lost; or only where
+the server has surely not acted on it (a store that failed may have)."""
+
+
+class LostAnswerError(DispatchError):
+    """The connection broke after the request was sent: whether the server has acted on it is not known."""
 
 
 class Requests:
@@ -48,6 +58,7 @@ class Requests:
         self.timeout_s = timeout_s
         self._token = token
         self._pool = Pool(address)
+        self._apart: weakref.WeakSet[Requests] = weakref.WeakSet()
         self._met = False
         tenant = "" if namespace == "default" else f"/namespaces/{quote(namespace, safe='')}"
         self._root = f"{address.prefix}/v1{tenant}"
@@ -61,10 +72,18 @@ class Requests:
         return f"Requests({self.address.url!r}, namespace={self.namespace!r})"
 
     def apart(self, *, timeout_s: float) -> Requests:
-        """Make another one to the same place, whose connections are its own: closed apart from these."""
+        """Make another one to the same place with connections of its own; closed apart, or with this one."""
         made = Requests(self.address, token=self._token, namespace=self.namespace, timeout_s=timeout_s)
         made._met = self._met
+        self._apart.add(made)
+        if self.closed:
+            made.close()
         return made
+
+    @property
+    def closing(self) -> threading.Event:
+        """What ``close`` sets."""
+        return self._pool.closed
 
     @property
     def closed(self) -> bool:
@@ -72,18 +91,18 @@ class Requests:
         return self._pool.closed.is_set()
 
     def post(
-        self, path: str, body: Mapping[str, object], *, wait_s: float = 0.0, repeatable: bool = True
+        self, path: str, body: Mapping[str, object], *, wait_s: float = 0.0, repeat: Repeat = "always"
     ) -> dict[str, Any]:
         """Post to a path below the namespace (``producer/submit``) and give the answer.
 
-        ``wait_s``: how long the server was asked to wait. Not ``repeatable``: made again only where the server
-        has surely not acted on it. Raises ``DispatchError`` and those below it, ``ConfigError``.
+        ``wait_s``: how long the server was asked to wait. Raises ``DispatchError`` and those below it (among them
+        ``LostAnswerError``, unless it may ``repeat`` always), ``ConfigError``.
         """
         data = encode(body)
         packed = compress(data) if len(data) > GZIP_ABOVE else None
         coding = "" if packed is None else "Content-Encoding: gzip\r\n"
         request = self._request("POST", path, data if packed is None else packed, coding)
-        return self._fields(self._answered(request, wait_s=wait_s, repeatable=repeatable))
+        return self._fields(self._answered(request, wait_s=wait_s, repeat=repeat))
 
     def put(self, path: str, body: Mapping[str, object]) -> dict[str, Any]:
         """Put to a path below the namespace and give the answer. Raises as ``post`` does."""
@@ -107,29 +126,30 @@ class Requests:
         head += f"Content-Type: {MSGPACK}\r\n{extra}Content-Length: {len(data)}\r\n\r\n"
         return head.encode("latin-1") + data
 
-    def _answered(self, request: bytes, *, wait_s: float = 0.0, repeatable: bool = True) -> Answer:
+    def _answered(self, request: bytes, *, wait_s: float = 0.0, repeat: Repeat = "always") -> Answer:
         """Send until an answer of success comes; its caller's error when that is not to be had."""
         began = time.monotonic()
         patience: Patience | None = None
         while True:
             try:
-                return self._once(request, wait_s + _READ_S, repeatable=repeatable)
-            except LostError as exc:
-                error: Exception = unreachable(self.address, exc.reason)
-                cause: Exception = exc.reason
-                hopeless = (
-                    isinstance(exc.reason, ssl.SSLCertVerificationError | GarbledError) and not self._met
-                )
-                passing, after = not hopeless and (repeatable or not exc.sent), 0.0
+                return self._once(request, wait_s + _READ_S, repeatable=repeat == "always")
+            except LostError as lost:
+                cause: OSError | None = lost.reason
+                error: Exception = unreachable(self.address, lost.reason)
+                if lost.sent and repeat != "always":
+                    raise LostAnswerError(
+                        f"{error}; whether it has acted on the request is not known"
+                    ) from cause
+                passing, after = self._met or not _is_hopeless(lost.reason), 0.0
             except Fault as fault:
                 self._met = self._met or fault.kind not in ("foreign", "redirect")
-                error, cause = fault.error(self.address), fault
-                passing, after = fault.is_passing(repeatable=repeatable), fault.retry_after_s
+                cause, error = None, fault.error(self.address)
+                passing, after = fault.is_passing(repeatable=repeat != "if_not_done"), fault.retry_after_s
             if patience is None:
                 limit = self.timeout_s if self._met else min(self.timeout_s, _FIRST_CONTACT_S)
                 patience = Patience(limit - (time.monotonic() - began - wait_s))
-            if not passing or not patience.pause(self._pool.closed, after):
-                raise error from (None if isinstance(cause, Fault) else cause)
+            if not passing or not patience.pause(self.closing, after):
+                raise error from cause
 
     def _once(self, request: bytes, read_s: float, *, repeatable: bool) -> Answer:
         answer = self._pool.exchange(request, read_s, repeatable=repeatable)
@@ -152,6 +172,13 @@ class Requests:
     def close(self) -> None:
         """Close every connection; calls under way and later ones raise ``DispatchError``."""
         self._pool.close()
+        for other in list(self._apart):
+            other.close()
+
+
+def _is_hopeless(reason: OSError) -> bool:
+    """Whether a first contact that fails so would fail again: the URL is wrong."""
+    return isinstance(reason, TlsError | GarbledError)
 
 
 def segment(text: str) -> str:

@@ -7,13 +7,14 @@ import math
 from collections.abc import Iterator
 from typing import TypeAlias
 
-from dreamlake.lakeshore.dispatch.names import check_queue, check_worker
-from dreamlake.lakeshore.dispatch.plane import QUEUE_KINDS, Backoff, Claimed
+from dreamlake.lakeshore.dispatch.arguments import check_claim
+from dreamlake.lakeshore.dispatch.names import check_queue
+from dreamlake.lakeshore.dispatch.plane import Backoff, Claimed
 from dreamlake.lakeshore.dispatch.sqlite.boltzmann import draw_levels
 from dreamlake.lakeshore.dispatch.sqlite.finishing import crash, end
 from dreamlake.lakeshore.dispatch.sqlite.queues import touch
 from dreamlake.lakeshore.dispatch.sqlite.store import Store, Transaction
-from dreamlake.lakeshore.errors import ConfigError, ErrorInfo
+from dreamlake.lakeshore.errors import ErrorInfo
 
 _BATCH = 1000
 """Rows that one claim brings up to date: a bound on how long it holds the write lock."""
@@ -35,7 +36,7 @@ def claim_many(
     store: Store, queue: str, worker_id: str, n: int, *, kind: str, temperature: float, lease_s: float
 ) -> list[Claimed]:
     """Lease up to ``n`` invocations in the order of ``kind``, in one transaction."""
-    _check(queue, worker_id, kind, temperature, lease_s)
+    check_claim(queue, worker_id, kind, temperature, lease_s)
     if n < 1 or not _something_waits(store, queue):
         return []
     with store.write() as tx:
@@ -48,17 +49,6 @@ def claim_many(
         if chosen:
             touch(tx, queue)
     return [_claimed(queue, row) for row in chosen]
-
-
-def _check(queue: str, worker_id: str, kind: str, temperature: float, lease_s: float) -> None:
-    check_queue(queue)
-    check_worker(worker_id)
-    if kind not in QUEUE_KINDS:
-        raise ConfigError(f"queue kind {kind!r}: use one of {', '.join(QUEUE_KINDS)}")
-    if not (math.isfinite(temperature) and temperature > 0):
-        raise ConfigError(f"temperature {temperature!r}: use a finite number above 0 (1.0 is usual)")
-    if not (math.isfinite(lease_s) and lease_s > 0):
-        raise ConfigError(f"lease_s {lease_s!r}: use a finite number of seconds above 0")
 
 
 def _something_waits(store: Store, queue: str) -> bool:

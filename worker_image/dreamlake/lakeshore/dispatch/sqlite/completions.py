@@ -7,10 +7,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import TypeVar
 
+from dreamlake.lakeshore.dispatch import verdicts
 from dreamlake.lakeshore.dispatch.plane import Outcome
 from dreamlake.lakeshore.dispatch.sqlite.finishing import decode_error
 from dreamlake.lakeshore.dispatch.sqlite.store import Store
-from dreamlake.lakeshore.errors import DispatchError
 
 RECHECK_S = 2.0
 """Seconds after which a waiter looks at the database, woken or not."""
@@ -51,7 +51,7 @@ class CompletionStream:
         ends = time.monotonic() + timeout
         while True:
             if self._closed:
-                raise DispatchError("this stream of completions is closed: ask the plane for a new one")
+                raise verdicts.stream_closed()
             self._read_on()
             left = ends - time.monotonic()
             if self._ready or left <= 0:

@@ -10,12 +10,13 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from dreamlake.lakeshore.dispatch import verdicts
 from dreamlake.lakeshore.dispatch.names import check_journal
 from dreamlake.lakeshore.dispatch.plane import TERMINAL_STATES, Frame
 from dreamlake.lakeshore.dispatch.sqlite.completions import RECHECK_S
 from dreamlake.lakeshore.dispatch.sqlite.finishing import fenced
 from dreamlake.lakeshore.dispatch.sqlite.store import Store, Transaction
-from dreamlake.lakeshore.errors import DispatchError, RefusedError
+from dreamlake.lakeshore.errors import RefusedError
 
 _PAGE = 512
 _PAGE_BYTES = 8 << 20
@@ -128,14 +129,14 @@ def read(store: Store, inv_id: str, since: int, timeout: float) -> Iterator[tupl
                 quiet_since = time.monotonic()
             elif page.ended:
                 if page.missing is not None:
-                    raise _gap(inv_id, page.missing)
+                    raise verdicts.journal_gap(inv_id, page.missing)
                 return
             elif listener is None and timeout > 0:
                 listener = store.wakeups.listen(f"journal:{inv_id}")
             else:
                 left = quiet_since + timeout - time.monotonic()
                 if left <= 0 or listener is None:
-                    raise _quiet(inv_id, since, timeout)
+                    raise verdicts.journal_quiet(inv_id, since, timeout)
                 listener.wait(min(left, RECHECK_S))
             page = _page(store, inv_id, since)
     finally:
@@ -169,21 +170,6 @@ def _page(store: Store, inv_id: str, since: int) -> _Page:
     last = head.next_seq - 1 if head.final_seq is None else head.final_seq
     complete = expected > last
     return _Page(frames, ended, None if complete else expected)
-
-
-def _gap(inv_id: str, missing: int) -> DispatchError:
-    return DispatchError(
-        f"journal {inv_id} has ended and its frame {missing} never came: the frames before it are all there is; "
-        "take the invocation's result instead, or submit it again"
-    )
-
-
-def _quiet(inv_id: str, since: int, timeout: float) -> TimeoutError:
-    # A topic's journal belongs to no job that could be shown.
-    show = "" if inv_id.startswith("topic:") else f", or see `lakeshore jobs show {inv_id}`"
-    return TimeoutError(
-        f"journal {inv_id}: nothing came after frame {since} for {timeout}s; read on later with since={since}{show}"
-    )
 
 
 def trim(store: Store, inv_id: str, keep_last: int) -> int:

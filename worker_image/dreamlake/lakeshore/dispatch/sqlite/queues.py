@@ -7,20 +7,20 @@ same transactions: how many have ever arrived and succeeded, and how long they t
 # ruff: noqa: S608 - statements are put together from this module's own constants
 from __future__ import annotations
 
-import math
-from typing import Any, get_args
+from typing import Any
 
+from dreamlake.lakeshore.dispatch.arguments import check_declaration, check_queue_state, check_state
 from dreamlake.lakeshore.dispatch.names import check_queue
-from dreamlake.lakeshore.dispatch.plane import QUEUE_KINDS, STATES, QueueRecord, QueueState
+from dreamlake.lakeshore.dispatch.plane import STATES, QueueRecord
 from dreamlake.lakeshore.dispatch.sqlite.store import Store, Transaction
-from dreamlake.lakeshore.errors import ConfigError, DispatchError, QueueUnavailableError
+from dreamlake.lakeshore.dispatch.verdicts import no_such_queue
+from dreamlake.lakeshore.errors import QueueUnavailableError
 
 _MEAN_OVER = 200
 """Successes that the mean duration looks back on: exactly for the first ones, with fading weights after that."""
 _COLUMNS = "name, kind, state, temperature"
-_QUEUE_STATES: tuple[str, ...] = get_args(QueueState)
 
-COUNTS = {
+COUNTS: dict[str, str] = {
     "queued": "state = 'queued'",
     "running": "state = 'running'",
     **{state: f"state = '{state}' AND finish_seq IS NOT NULL" for state in STATES[2:]},
@@ -66,8 +66,7 @@ def count_finished(tx: Transaction, first: int, worker_id: str) -> None:
 def count(store: Store, queue: str, state: str) -> int:
     """Count the rows of a queue in one state."""
     check_queue(queue)
-    if state not in COUNTS:
-        raise ConfigError(f"state {state!r}: use one of {', '.join(STATES)}")
+    check_state(state)
     who = (store.ns, queue)
     if state == "queued":
         return int(
@@ -88,11 +87,7 @@ def count(store: Store, queue: str, state: str) -> int:
 
 def declare(store: Store, record: QueueRecord) -> None:
     """Create the queue or change its kind; an existing one keeps its lifecycle state."""
-    check_queue(record.name)
-    if record.kind not in QUEUE_KINDS:
-        raise ConfigError(f"queue kind {record.kind!r}: use one of {', '.join(QUEUE_KINDS)}")
-    if not (math.isfinite(record.temperature) and record.temperature > 0):
-        raise ConfigError(f"temperature {record.temperature!r}: use a finite number above 0 (1.0 is usual)")
+    check_declaration(record)
     with store.write() as tx:
         tx.run(
             "INSERT INTO queue (ns, name, kind, state, temperature, declared, revision) VALUES (?, ?, ?, ?, ?, 1, 1)"
@@ -104,15 +99,14 @@ def declare(store: Store, record: QueueRecord) -> None:
 
 def set_state(store: Store, name: str, state: str) -> None:
     """Move a queue through its lifecycle. Raises ``DispatchError`` when there is no such queue."""
-    if state not in _QUEUE_STATES:
-        raise ConfigError(f"queue state {state!r}: use one of {', '.join(_QUEUE_STATES)}")
+    check_queue_state(state)
     with store.write() as tx:
         changed = tx.run(
             "UPDATE queue SET state = ?, declared = 1, revision = revision + 1 WHERE ns = ? AND name = ?",
             (state, tx.ns, name),
         ).rowcount
         if not changed:
-            raise DispatchError(f"there is no queue {name!r}: declare it with `lakeshore queues add {name}`")
+            raise no_such_queue(name)
         tx.topics.add(f"work:{name}")
 
 

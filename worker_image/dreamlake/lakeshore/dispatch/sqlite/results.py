@@ -6,20 +6,11 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from dreamlake.lakeshore.dispatch.plane import STATES
+from dreamlake.lakeshore.dispatch import verdicts
+from dreamlake.lakeshore.dispatch.arguments import check_state
 from dreamlake.lakeshore.dispatch.sqlite.completions import RECHECK_S
 from dreamlake.lakeshore.dispatch.sqlite.finishing import decode_error
 from dreamlake.lakeshore.dispatch.sqlite.store import Store
-from dreamlake.lakeshore.errors import (
-    ConfigError,
-    DispatchError,
-    ErrorInfo,
-    InvocationCancelledError,
-    InvocationFailedError,
-)
-
-_WORKER_ALIVE_S = 60.0
-"""Seconds since its last heartbeat that a worker is taken to be there."""
 
 _FIELDS = (
     "id",
@@ -53,8 +44,8 @@ def get(store: Store, inv_id: str) -> dict[str, object] | None:
 
 def listing(store: Store, queue: str | None, state: str | None, limit: int) -> list[dict[str, object]]:
     """List rows as ``get`` gives them, newest first."""
-    if state is not None and state not in STATES:
-        raise ConfigError(f"state {state!r}: use one of {', '.join(STATES)}")
+    if state is not None:
+        check_state(state)
     rows = store.rows(
         # The pluses keep SQLite on the order of submission: the limit is small, sorting all would not be.
         f"{_SELECT} WHERE +ns = ?1 AND (?2 IS NULL OR +queue = ?2) AND (?3 IS NULL OR +state = ?3)"
@@ -94,10 +85,7 @@ def _ended(store: Store, inv_id: str) -> tuple[str, bytes | None, str | None] | 
         (store.ns, inv_id),
     )
     if not rows:
-        raise DispatchError(
-            f"no invocation {inv_id} on this plane: it was purged, or submitted to another one "
-            "(compare LAKESHORE_HOME or the URL on both sides)"
-        )
+        raise verdicts.unknown_invocation(inv_id)
     state, waits, value, error = rows[0]
     return None if waits else (state, value, error)
 
@@ -110,36 +98,18 @@ def _result_of(
     state, value, error = found
     if state == "succeeded":
         return b"" if value is None else value
-    if state == "cancelled":
-        raise InvocationCancelledError(
-            f"invocation {inv_id} was cancelled: submit it again if it is still wanted"
-        )
-    raise InvocationFailedError(inv_id, decode_error(error) or ErrorInfo("Error", "no reason was recorded"))
+    raise verdicts.no_success(inv_id, state, decode_error(error))
 
 
 def _still_waiting(store: Store, inv_id: str, timeout: float) -> TimeoutError:
     row = get(store, inv_id) or {"state": "unknown", "queue": "?"}
-    state, queue = row["state"], row["queue"]
-    waited = f"invocation {inv_id} still {state!r} after {timeout}s"
-    if state != "queued":
-        return TimeoutError(
-            f"{waited}: ask again with a longer timeout, or see `lakeshore jobs show {inv_id}`"
-        )
-    record = store.rows("SELECT state FROM queue WHERE ns = ? AND name = ?", (store.ns, queue))
-    if record and record[0][0] in ("paused", "archived"):
-        return TimeoutError(
-            f"{waited}: queue {queue!r} is {record[0][0]}, open it with `lakeshore queues unarchive {queue}`"
-        )
+    record = store.rows("SELECT state FROM queue WHERE ns = ? AND name = ?", (store.ns, row["queue"]))
     # A worker that was killed leaves its record behind: only those seen lately are there.
     seen = store.rows(
         "SELECT count(*) FROM worker WHERE ns = ? AND queue = ? AND last_seen_at > ?",
-        (store.ns, queue, store.now() - _WORKER_ALIVE_S),
+        (store.ns, row["queue"], store.now() - verdicts.WORKER_ALIVE_S),
     )[0][0]
-    if seen:
-        return TimeoutError(
-            f"{waited}: its queue's workers ({seen}) are busy; ask again with a longer timeout"
-        )
-    return TimeoutError(
-        f"{waited}: no worker is consuming queue {queue!r}; start one with `lakeshore worker start --queue {queue}`, "
-        "or, if one runs, give both the same LAKESHORE_HOME"
+    state = record[0][0] if record else None
+    return verdicts.still_waiting(
+        inv_id, timeout, row, queue_state=state, workers=seen, place="LAKESHORE_HOME"
     )

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import TypeAlias
 
-from dreamlake.lakeshore.dispatch.names import check_invocation, check_key, check_queue
+from dreamlake.lakeshore.dispatch.arguments import check_config
+from dreamlake.lakeshore.dispatch.names import check_invocation, check_queue
 from dreamlake.lakeshore.dispatch.plane import RunConfig, Submission
 from dreamlake.lakeshore.dispatch.sqlite.queues import admit
 from dreamlake.lakeshore.dispatch.sqlite.store import Store, Transaction
-from dreamlake.lakeshore.errors import ConfigError, DispatchError
+from dreamlake.lakeshore.errors import DispatchError
 
 _Row: TypeAlias = tuple[object, ...]
 
@@ -76,7 +76,7 @@ def _row(store: Store, queue: str, item: Submission, now: float) -> _Row:
     head = (store.ns, queue, now, now, item.id)
     if config is _PLAIN or config == _PLAIN:
         return (*head, None, 0.0, item.parent, item.envelope, *_NO_OPTIONS)
-    _check_config(config)
+    check_config(config)
     backoff = config.backoff
     return (
         *head,
@@ -91,16 +91,3 @@ def _row(store: Store, queue: str, item: Submission, now: float) -> _Row:
         None if backoff is None else backoff.base_s,
         None if backoff is None else backoff.cap_s,
     )
-
-
-def _check_config(config: RunConfig) -> None:
-    if config.key is not None:
-        check_key(config.key)
-    for name, number in (
-        ("priority", config.priority),
-        ("delay_s", config.delay_s),
-        ("timeout_s", config.timeout_s),
-        ("deadline", config.deadline),
-    ):
-        if number is not None and not math.isfinite(number):
-            raise ConfigError(f"{name} {number!r}: use a finite number")

@@ -1,0 +1,93 @@
+"""Reading rows over HTTP: one, many, and the wait for a result."""
+
+from __future__ import annotations
+
+import heapq
+import time
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlencode
+
+from dreamlake.lakeshore.dispatch import verdicts
+from dreamlake.lakeshore.dispatch.arguments import check_state
+from dreamlake.lakeshore.dispatch.http import queues, workers
+from dreamlake.lakeshore.dispatch.http.faults import NotFoundError
+from dreamlake.lakeshore.dispatch.http.requests import LONG_POLL_S
+from dreamlake.lakeshore.dispatch.http.states import outcome_of, row_of, wire_states
+
+if TYPE_CHECKING:
+    from dreamlake.lakeshore.dispatch.http.requests import Requests
+
+
+def get(requests: Requests, inv_id: str) -> dict[str, object] | None:
+    """Give the row without envelope and result, or None. ``error`` is ``{type, message, traceback}`` or None."""
+    try:
+        return row_of(requests.post("producer/get", {"invocation_id": inv_id})["invocation"])
+    except NotFoundError:
+        return None
+
+
+def listing(requests: Requests, queue: str | None, state: str | None, limit: int) -> list[dict[str, object]]:
+    """List rows as ``get`` gives them, newest first."""
+    if state is not None:
+        check_state(state)
+    if limit < 1:
+        return []
+    asked = {"queue": queue, "limit": str(limit)}
+    lists = [
+        [row_of(raw) for raw in _page(requests, {**asked, "state": name})]
+        for name in (wire_states(state) if state is not None else (None,))
+    ]
+    return list(islice(heapq.merge(*lists, key=_submitted_at, reverse=True), limit))
+
+
+def _page(requests: Requests, asked: dict[str, str | None]) -> list[dict[str, Any]]:
+    query = urlencode({name: value for name, value in asked.items() if value is not None})
+    found: list[dict[str, Any]] = requests.get(f"producer/invocations?{query}")["invocations"]
+    return found
+
+
+def _submitted_at(row: dict[str, object]) -> float:
+    at = row.get("submitted_at")
+    return float(at) if isinstance(at, int | float) else 0.0
+
+
+def result(requests: Requests, inv_id: str, timeout: float) -> bytes:
+    """Wait for success and give the packed result, by long polls.
+
+    Raises ``TimeoutError``, ``InvocationFailedError``, ``InvocationCancelledError``, or ``DispatchError`` for an
+    unknown id.
+    """
+    ends = time.monotonic() + timeout
+    while True:
+        left = max(0.0, ends - time.monotonic())
+        wait_s = min(left, LONG_POLL_S)
+        asked = {"invocation_id": inv_id, "timeout_s": wait_s}
+        try:
+            found = requests.post("producer/await", asked, wait_s=wait_s)
+        except NotFoundError as exc:
+            raise verdicts.unknown_invocation(inv_id) from exc
+        if found["state"] != "pending":
+            break
+        if left <= 0:
+            raise _still_waiting(requests, inv_id, timeout)
+    outcome = outcome_of({"invocation_id": inv_id, **found})
+    if outcome.state == "succeeded":
+        return outcome.result or b""
+    raise verdicts.no_success(inv_id, outcome.state, outcome.error)
+
+
+def _still_waiting(requests: Requests, inv_id: str, timeout: float) -> TimeoutError:
+    row = get(requests, inv_id) or {"state": "unknown", "queue": "?"}
+    state, seen = None, 0
+    if row["state"] == "queued":
+        queue = str(row["queue"])
+        record = queues.record(requests, queue)
+        state = None if record is None else record.state
+        now = queues.now(requests)
+        seen = sum(
+            now - known.last_seen_at < verdicts.WORKER_ALIVE_S for known in workers.listing(requests, queue)
+        )
+    return verdicts.still_waiting(
+        inv_id, timeout, row, queue_state=state, workers=seen, place="LAKESHORE_URL and LAKESHORE_NAMESPACE"
+    )

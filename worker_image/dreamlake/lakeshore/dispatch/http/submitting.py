@@ -1,0 +1,92 @@
+"""Submitting over HTTP: checked here, then stored there, up to a thousand at once."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from dreamlake.lakeshore.dispatch.arguments import check_config
+from dreamlake.lakeshore.dispatch.http.requests import LONG_POLL_S
+from dreamlake.lakeshore.dispatch.names import check_invocation, check_queue
+from dreamlake.lakeshore.dispatch.plane import RunConfig
+from dreamlake.lakeshore.errors import ConfigError, RefusedError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from dreamlake.lakeshore.dispatch.http.requests import Requests
+    from dreamlake.lakeshore.dispatch.plane import Submission
+
+BATCH = 1000
+"""Invocations that one request stores, all or none."""
+MAX_PAYLOAD = 64 << 20
+"""Bytes of one invocation's arguments, and of one result."""
+_BATCH_BYTES = 48 << 20
+_PLAIN = RunConfig()
+
+
+def submit_many(requests: Requests, queue: str, items: Sequence[Submission]) -> list[str]:
+    """Store them in order; the ids, an earlier one's where a key was known.
+
+    All or none as long as one request holds them (1,000 items, 48 MiB). More are stored request by request: an
+    error then leaves those of the earlier requests stored, and the same call again stores the rest.
+    """
+    check_queue(queue)
+    bodies = [_body(queue, item) for item in items]
+    wait_s = min(requests.timeout_s, LONG_POLL_S)  # for room, where the queue lets its submitters wait
+    ids: list[str] = []
+    for batch in _batches(bodies):
+        if len(batch) == 1:
+            results = [requests.post("producer/submit", {**batch[0], "wait_s": wait_s}, wait_s=wait_s)]
+        else:
+            body = {"items": batch, "atomic": True, "wait_s": wait_s}
+            results = requests.post("producer/submit-many", body, wait_s=wait_s)["results"]
+        ids += [str(found["invocation_id"]) for found in results]
+    return ids
+
+
+def _batches(bodies: list[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
+    batch: list[dict[str, Any]] = []
+    size = 0
+    for body in bodies:
+        more = len(body["args_blob"])
+        if batch and (len(batch) == BATCH or size + more > _BATCH_BYTES):
+            yield batch
+            batch, size = [], 0
+        batch.append(body)
+        size += more
+    if batch:
+        yield batch
+
+
+def _body(queue: str, item: Submission) -> dict[str, Any]:
+    check_invocation(item.id)
+    if len(item.envelope) > MAX_PAYLOAD:
+        raise RefusedError(
+            f"invocation {item.id}: its arguments are {len(item.envelope)} bytes and a control plane takes "
+            f"{MAX_PAYLOAD}: write them to storage, and pass their key"
+        )
+    body: dict[str, Any] = {"invocation_id": item.id, "queue": queue, "args_blob": item.envelope}
+    if item.parent is not None:
+        body["parent_invocation_id"] = item.parent
+    if item.config is not _PLAIN and item.config != _PLAIN:
+        check_config(item.config)
+        body["run_config"] = _run_config(item.config)
+    return body
+
+
+def _run_config(config: RunConfig) -> dict[str, Any]:
+    """Spell what was asked for; what was not is left out."""
+    backoff = config.backoff
+    try:
+        fields = {
+            "priority": float(config.priority),
+            "key": config.key,
+            "retries": None if config.retries is None else int(config.retries),
+            "timeout_s": None if config.timeout_s is None else float(config.timeout_s),
+            "deadline": None if config.deadline is None else float(config.deadline),
+            "delay_s": float(config.delay_s) if config.delay_s > 0 else None,
+            "backoff": None if backoff is None else {"base_s": backoff.base_s, "cap_s": backoff.cap_s},
+        }
+    except (TypeError, ValueError, OverflowError) as exc:
+        raise ConfigError(f"a number of {config} is none: {exc}") from exc
+    return {name: value for name, value in fields.items() if value is not None}

@@ -1,0 +1,172 @@
+"""The worker's verbs over HTTP: claims, renewals, reports."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from dreamlake.lakeshore.dispatch.arguments import check_claim
+from dreamlake.lakeshore.dispatch.http.requests import segment
+from dreamlake.lakeshore.dispatch.http.submitting import MAX_PAYLOAD
+from dreamlake.lakeshore.dispatch.plane import Backoff, Claimed
+from dreamlake.lakeshore.errors import DispatchError, ErrorInfo, FencedError, RefusedError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from dreamlake.lakeshore.dispatch.http.requests import Requests
+    from dreamlake.lakeshore.dispatch.plane import Finished
+
+BATCH = 1000
+"""Claims, reports or renewals in one request."""
+_BATCH_BYTES = 4 << 20
+
+
+def claim_many(
+    requests: Requests, queue: str, worker_id: str, n: int, *, kind: str, temperature: float, lease_s: float
+) -> list[Claimed]:
+    """Lease up to ``n`` invocations in the order of ``kind``, at most 1,000 a request."""
+    check_claim(queue, worker_id, kind, temperature, lease_s)
+    asked = {
+        "worker_id": worker_id,
+        "queue": queue,
+        "timeout_s": 0.0,
+        "lease_s": float(lease_s),
+        "kind": kind,
+        "temperature": float(temperature),
+    }
+    claimed: list[Claimed] = []
+    while len(claimed) < n:
+        most = min(BATCH, n - len(claimed))
+        try:
+            # Made again, it would claim more: what a lost answer held is handed out again when its leases end.
+            found = requests.post("daemon/poll", {**asked, "max": most}, repeat="unless_lost")
+            runs = [command["body"] for command in found["commands"] if command["kind"] == "run"]
+            claimed += _claims(requests, worker_id, queue, runs)
+        except DispatchError:
+            if not claimed:
+                raise
+            break
+        if len(runs) < most:
+            break
+    return claimed
+
+
+def _claims(
+    requests: Requests, worker_id: str, queue: str, bodies: Sequence[Mapping[str, Any]]
+) -> list[Claimed]:
+    try:
+        return [_claimed(requests, queue, body) for body in bodies]
+    except DispatchError:
+        release(requests, [str(body["invocation_id"]) for body in bodies], worker_id)
+        raise
+
+
+def _claimed(requests: Requests, queue: str, body: Mapping[str, Any]) -> Claimed:
+    config: Mapping[str, Any] = body.get("run_config") or {}
+    backoff = config.get("backoff")
+    return Claimed(
+        id=body["invocation_id"],
+        envelope=_payload(requests, body),
+        attempt=int(body["attempt"]),
+        queue=body.get("queue") or queue,
+        timeout_s=config.get("timeout_s"),
+        retries=config.get("retries"),
+        backoff=None if not backoff else Backoff(float(backoff["base_s"]), float(backoff["cap_s"])),
+        crashes=int(body.get("crashes") or 0),
+    )
+
+
+def _payload(requests: Requests, body: Mapping[str, Any]) -> bytes:
+    """Give the arguments, fetched where they are too large to come along."""
+    blob = body.get("args_blob")
+    if blob is not None:
+        return bytes(blob)
+    told = body.get("args_ref")
+    ref = told.get("ref") if isinstance(told, dict) else told
+    return requests.get_bytes(f"producer/payloads/{segment(str(ref))}")
+
+
+def renew(requests: Requests, ids: Iterable[str], worker_id: str, lease_s: float) -> set[str]:
+    """Extend the leases still held; the ids of those that are not."""
+    lost: set[str] = set()
+    for chunk in _chunks(list(dict.fromkeys(ids))):
+        asked = {"worker_id": worker_id, "ids": chunk, "lease_s": float(lease_s)}
+        lost.update(requests.post("daemon/renew", asked)["lost"])
+    return lost
+
+
+def release(requests: Requests, ids: Iterable[str], worker_id: str) -> int:
+    """Hand back claims that were never started; how many were still this worker's."""
+    return sum(
+        int(requests.post("daemon/release", {"worker_id": worker_id, "ids": chunk})["released"])
+        for chunk in _chunks(list(dict.fromkeys(ids)))
+    )
+
+
+def _chunks(ids: list[str]) -> Iterator[list[str]]:
+    for start in range(0, len(ids), BATCH):
+        yield ids[start : start + BATCH]
+
+
+def finish(requests: Requests, worker_id: str, attempt: int | None, item: Finished) -> None:
+    """Report one attempt, of whatever number when ``attempt`` is None. Raises ``FencedError``."""
+    requests.post("daemon/ack", {**_report(item, attempt), "worker_id": worker_id})
+
+
+def ack_many(requests: Requests, worker_id: str, items: Sequence[Finished]) -> set[str]:
+    """Report attempts, up to 1,000 or 4 MiB a request; the ids that were fenced."""
+    fenced: set[str] = set()
+    for batch in _batches(items):
+        if len(batch) == 1:
+            fenced.update(_ack_one(requests, worker_id, batch[0]))
+        else:
+            asked = {"worker_id": worker_id, "items": batch}
+            fenced.update(requests.post("daemon/ack-many", asked)["fenced"])
+    return fenced
+
+
+def _ack_one(requests: Requests, worker_id: str, report: dict[str, Any]) -> list[str]:
+    try:
+        requests.post("daemon/ack", {**report, "worker_id": worker_id})
+    except FencedError:
+        return [report["invocation_id"]]
+    return []
+
+
+def _batches(items: Sequence[Finished]) -> Iterator[list[dict[str, Any]]]:
+    batch: list[dict[str, Any]] = []
+    size = 0
+    for item in items:
+        more = len(item.result or b"")
+        if batch and (len(batch) == BATCH or size + more > _BATCH_BYTES):
+            yield batch
+            batch, size = [], 0
+        batch.append(_report(item, item.attempt))
+        size += more
+    if batch:
+        yield batch
+
+
+def _report(item: Finished, attempt: int | None) -> dict[str, Any]:
+    report: dict[str, Any] = {"invocation_id": item.id}
+    if attempt is not None:
+        report["attempt"] = attempt
+    if item.error is not None:
+        report.update(state="failed", error=item.error.to_dict(), retry=item.retry)
+        if item.delay_s > 0:
+            report["delay_s"] = float(item.delay_s)
+        if item.crashed:
+            report["crashed"] = True
+        return report
+    if item.result is not None and len(item.result) > MAX_PAYLOAD:
+        raise RefusedError(
+            f"invocation {item.id}: its result is {len(item.result)} bytes and a control plane takes "
+            f"{MAX_PAYLOAD}: write it to storage, and return its key"
+        )
+    report.update(state="succeeded", result_blob=item.result)
+    return report
+
+
+def error_of(given: ErrorInfo | dict[str, str] | str) -> ErrorInfo:
+    """Take an error in any of the forms that ``nack`` takes."""
+    return given if isinstance(given, ErrorInfo) else ErrorInfo.from_dict(given)
