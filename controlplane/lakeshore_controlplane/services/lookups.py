@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TypeAlias
+
 from lakeshore_controlplane.documents import INVOCATION_STATES, Invocation
 from lakeshore_controlplane.faults import BadRequest
 from lakeshore_controlplane.services.submission import id_of, queue_of
 from lakeshore_controlplane.store.mongo.invocations import InvocationRows, RowFilter
+
+ShownRow: TypeAlias = dict[str, object]
+ShownRows: TypeAlias = list[ShownRow]
 
 _MOST_ROWS = 1000
 
@@ -16,7 +21,7 @@ class Lookups:
     def __init__(self, *, rows: InvocationRows) -> None:
         self._rows = rows
 
-    async def get(self, namespace: str, inv_id: str) -> dict[str, object] | None:
+    async def get(self, namespace: str, inv_id: str) -> ShownRow | None:
         """Give a row, or None."""
         row = await self._rows.get(namespace, inv_id)
         return None if row is None else shown(row)
@@ -29,20 +34,20 @@ class Lookups:
         state: str | None = None,
         root: str | None = None,
         limit: int = 50,
-    ) -> list[dict[str, object]]:
+    ) -> ShownRows:
         """Give up to ``limit`` (at most 1,000) rows, newest first. Raises ``BadRequest`` for an unknown state."""
         _check_state(state)
         if limit < 1:
             return []
         wanted = RowFilter(queue, state, root)
-        return [shown(row) for row in await self._rows.list(namespace, wanted, min(limit, _MOST_ROWS))]
+        return [shown(row) for row in await self._rows.find(namespace, wanted, min(limit, _MOST_ROWS))]
 
-    async def tree(self, namespace: str, root: str, *, limit: int = _MOST_ROWS) -> list[dict[str, object]]:
+    async def tree(self, namespace: str, root: str, *, limit: int = _MOST_ROWS) -> ShownRows:
         """Give the rows of a pipeline as they were submitted, from its root on."""
         if limit < 1:
             return []
         wanted = RowFilter(root=root)
-        found = await self._rows.list(namespace, wanted, min(limit, _MOST_ROWS), newest_first=False)
+        found = await self._rows.find(namespace, wanted, min(limit, _MOST_ROWS), newest_first=False)
         return [shown(row) for row in found]
 
     async def count(self, namespace: str, queue: str, state: str = "queued") -> int:
@@ -51,7 +56,7 @@ class Lookups:
         return await self._rows.count(namespace, RowFilter(queue, state))
 
 
-def shown(row: Invocation) -> dict[str, object]:
+def shown(row: Invocation) -> ShownRow:
     """Give the contract's form of a row. Times are plane time; ``due`` is None for a row that was never put off."""
     config = row["runConfig"]
     return {

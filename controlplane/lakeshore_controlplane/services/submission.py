@@ -31,7 +31,7 @@ class Submission(NamedTuple):
 
 
 class Submitted(NamedTuple):
-    """The invocation that does the work: an earlier one's id where the key was known. ``duplicate``: nothing was new."""
+    """The invocation that does the work (an earlier one where the key was known). ``duplicate``: nothing is new."""
 
     id: str
     queue: str

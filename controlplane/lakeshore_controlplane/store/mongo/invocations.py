@@ -12,11 +12,13 @@ from lakeshore_controlplane.documents import Invocation
 from lakeshore_controlplane.faults import BadRequest, PayloadTooLarge
 from lakeshore_controlplane.store.mongo.database import (
     BulkWriteError,
-    Collection as MongoCollection,
     Database,
     Document,
     DuplicateKeyError,
     IndexModel,
+)
+from lakeshore_controlplane.store.mongo.database import (
+    Collection as MongoCollection,
 )
 
 COLLECTION = "invocations"
@@ -143,7 +145,7 @@ class InvocationRows:
             found = await self._rows.find_one({"_id": f"{namespace}/{inv_id}"}, _WITHOUT_BODIES)
         return cast("Invocation | None", found)
 
-    async def list(
+    async def find(
         self, namespace: str, wanted: RowFilter, limit: int, *, newest_first: bool = True
     ) -> list[Invocation]:
         """Give up to ``limit`` (at least 1) rows without arguments and results, in the order of submission."""
