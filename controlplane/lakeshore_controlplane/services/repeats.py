@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple, TypeAlias
 
 from lakeshore_controlplane.documents import Invocation
-from lakeshore_controlplane.faults import IdConflict
+from lakeshore_controlplane.faults import IdConflict, Refusal
 from lakeshore_controlplane.services.submission import Submitted, id_of, queue_of
+
+Answer: TypeAlias = Submitted | Refusal
+"""What becomes of a submission."""
 
 
 class Known(NamedTuple):
@@ -69,6 +72,32 @@ def repeats_in(rows: Sequence[Invocation]) -> dict[int, Submitted | IdConflict]:
         else:
             found[place] = answer
     return found
+
+
+def in_order(
+    planned: Sequence[Invocation | Refusal],
+    again: Mapping[int, Submitted | IdConflict],
+    told: Mapping[str, Answer],
+) -> list[Answer]:
+    """Give the answers of a batch in its order.
+
+    ``planned``: each one's row, or why it has none. ``again``: see ``repeats_in``, of the rows alone. ``told``: what
+    became of the rows that repeat none, by their ``_id``.
+    """
+    answers: list[Answer] = []
+    place = 0
+    for row in planned:
+        if isinstance(row, Refusal):
+            answers.append(row)
+            continue
+        repeat = again.get(place)
+        place += 1
+        if not isinstance(repeat, Submitted):
+            answers.append(told[row["_id"]] if repeat is None else repeat)
+            continue
+        first = told[f"{row['namespaceId']}/{repeat.id}"]
+        answers.append(first._replace(duplicate=True) if isinstance(first, Submitted) else first)
+    return answers
 
 
 def _conflict(inv_id: str) -> IdConflict:
