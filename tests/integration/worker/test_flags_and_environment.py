@@ -43,7 +43,8 @@ def test_unknown_flag_is_one_line_with_the_nearest_one(site):
         (["--health-port", "70000"], "--health-port is a TCP port"),
         (["--queue", "not a name"], "not a name"),
         (["--namespace", ""], "namespace"),
-        (["--url", "https://cp.example.com"], "local plane only"),
+        (["--url", "cp.example.com"], "no http:// or https:// in front"),
+        (["--url", "http://cp.example.com", "--token", "two words"], "characters that no token has"),
         (["stray"], "stray"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
@@ -53,7 +54,7 @@ def test_value_that_cannot_work_is_one_line_with_what_can(site, flags, words):
 
 
 def test_environment_that_cannot_work_is_one_line(site):
-    assert "local plane only" in refused(site, env={"LAKESHORE_URL": "https://cp.example.com"})
+    assert "no http:// or https:// in front" in refused(site, env={"LAKESHORE_URL": "cp.example.com"})
     assert "strict, minor, off" in refused(site, env={"LAKESHORE_RUNTIME_POLICY": "loose"})
     file = site.path / "a-file"
     file.write_text("")

@@ -9,7 +9,7 @@ import typer.main
 from dreamlake.lakeshore.cli.app import app
 
 PAGE = (Path(__file__).parents[3] / "docs" / "command-line.md").read_text()
-SHARED = {"--json", "--namespace", "--url", "--help", "-h"}
+SHARED = {"--json", "--namespace", "--url", "--token", "--help", "-h"}
 FLAG = re.compile(r"(?<![\w-])--?[a-z][a-z-]*")
 
 
@@ -45,7 +45,7 @@ def test_the_flags_of_a_command_are_those_of_its_parser(lakeshore, monkeypatch, 
         for flag in FLAG.findall(row)
     }
     assert written == known - SHARED
-    assert SHARED - {"--namespace", "--url"} <= known
+    assert SHARED - {"--namespace", "--url", "--token"} <= known
     if command != "simulate":
         assert known >= SHARED
 

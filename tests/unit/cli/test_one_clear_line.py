@@ -1,6 +1,7 @@
 """Whatever goes wrong: one line on stderr that says what to do next, and status 2."""
 
 import os
+import socket
 import sqlite3
 
 import pytest
@@ -59,15 +60,38 @@ def test_version(lakeshore):
 COMMANDS = [["queues", "list"], ["jobs", "list"], ["submit", "os:getcwd", "--queue", "q"], ["worker", "once"]]
 
 
-@pytest.mark.parametrize("words", COMMANDS)
-def test_a_control_plane_is_refused_by_flag_and_by_environment(lakeshore, monkeypatch, words):
-    monkeypatch.setenv("LAKESHORE_URL", "http://lake.example")
+@pytest.fixture
+def nowhere():
+    """A URL on which nobody listens."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return f"http://127.0.0.1:{server.getsockname()[1]}"
+
+
+@pytest.mark.parametrize("words", [COMMANDS[0], COMMANDS[2]])
+def test_a_control_plane_that_does_not_answer_is_named(lakeshore, monkeypatch, nowhere, words):
+    monkeypatch.setenv("LAKESHORE_URL", nowhere)
+    monkeypatch.setenv("LAKESHORE_CLIENT_TOKEN", "dlk_secret")
     ran = lakeshore(*words)
     assert (ran.status, ran.out) == (2, "")
-    assert "LAKESHORE_URL" in ran.err
+    assert f"no control plane answers at {nowhere} (Connection refused): is it running?" in ran.err
+    assert len(ran.err.splitlines()) == 1
+    assert "dlk_secret" not in ran.err
+
+
+@pytest.mark.parametrize("words", COMMANDS)
+def test_a_control_plane_that_cannot_be_one_is_refused_by_flag_and_by_environment(
+    lakeshore, monkeypatch, words
+):
+    monkeypatch.setenv("LAKESHORE_URL", "lake.example:8080")
+    ran = lakeshore(*words)
+    assert (ran.status, ran.out) == (2, "")
+    assert "no http:// or https:// in front" in ran.err
     assert len(ran.err.splitlines()) == 1
     monkeypatch.delenv("LAKESHORE_URL")
-    assert "--url" in lakeshore(*words, "--url", "http://lake.example").err
+    assert "no http:// or https:// in front" in lakeshore(*words, "--url", "ftp://lake.example").err
+    refused = lakeshore(*words, "--url", "http://lake.example", "--token", "two words").err
+    assert "characters that no token has" in refused
+    assert "two words" not in refused
 
 
 @pytest.mark.parametrize("words", COMMANDS)

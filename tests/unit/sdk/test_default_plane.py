@@ -51,12 +51,26 @@ def test_submit_in_one_process_and_work_in_another(tmp_path):
     assert (tmp_path / "home/dispatch.sqlite").exists()
 
 
-def test_a_control_plane_that_this_version_cannot_speak_to_is_said_clearly(tmp_path):
+def test_the_default_plane_is_the_control_plane_of_the_environment(tmp_path):
+    program = (
+        "from dreamlake.lakeshore.home import default_plane; print(default_plane(), default_plane().local)"
+    )
+    process = start(
+        program,
+        tmp_path,
+        LAKESHORE_URL="https://control.example/below/",
+        LAKESHORE_CLIENT_TOKEN="dlk_secret",
+        LAKESHORE_NAMESPACE="team",
+    )
+    out, err = process.communicate(timeout=60)
+    assert (out, err) == ("HttpDispatch('https://control.example/below', namespace='team') False\n", "")
+
+
+def test_a_control_plane_url_that_cannot_be_one_is_said_clearly(tmp_path):
     program = "import dreamlake.lakeshore as dls; dls.SyncQueue('q').count()"
-    process = start(program, tmp_path, LAKESHORE_URL="http://control.example")
+    process = start(program, tmp_path, LAKESHORE_URL="control.example:8080")
     _out, err = process.communicate(timeout=60)
-    assert "ConfigError: LAKESHORE_URL is set to http://control.example" in err
-    assert "unset LAKESHORE_URL" in err
+    assert "ConfigError: control plane URL 'control.example:8080' has no http:// or https:// in front" in err
 
 
 def test_the_default_plane_and_what_a_body_submits_are_in_the_namespace_asked_for(tmp_path):

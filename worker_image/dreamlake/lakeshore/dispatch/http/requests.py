@@ -32,7 +32,7 @@ LONG_POLL_S = 20.0
 """Seconds that one request may ask the server to wait: less than proxies allow."""
 _READ_S = 10.0
 """Seconds that an answer may take beyond the time that it was asked to wait."""
-_FIRST_CONTACT_S = 3.0
+_FIRST_CONTACT_S = 2.0
 """Seconds to try for as long as this URL has never answered: then it is wrong more likely than down."""
 
 
