@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from dreamlake.lakeshore.cli import jobs, queues, simulate, submit, up, worker
+from dreamlake.lakeshore.cli import jobs, queues, server, simulate, submit, up, worker
 from dreamlake.lakeshore.errors import InvocationCancelledError, InvocationFailedError, LakeshoreError
 
 UsageError: type[Exception] = typer.BadParameter.__mro__[1]
@@ -31,6 +31,7 @@ app.add_typer(jobs.app, name="jobs")
 app.add_typer(queues.app, name="queues")
 app.command("submit")(submit.submit)
 app.command("up")(up.up)
+app.command("server", context_settings=server.PASS_ON)(server.server)
 app.command("simulate")(simulate.simulate)
 
 
