@@ -42,12 +42,12 @@ class Peer:
 
     HANG = object()
 
-    def __init__(self):
+    def __init__(self, port=0):
         self.requests = []
         self.connections = 0
         self.hang_up_after_answer = False
         self.answer = lambda request: reply({})
-        self._server = socket.create_server(("127.0.0.1", 0))
+        self._server = socket.create_server(("127.0.0.1", port))
         self.url = f"http://127.0.0.1:{self._server.getsockname()[1]}"
         self._open = set()
         self._threads = []
@@ -74,7 +74,7 @@ class Peer:
             self._start(self._serve, sock, self.connections)
 
     def _serve(self, sock, number):
-        with contextlib.suppress(OSError), sock, sock.makefile("rb") as file:
+        with contextlib.suppress(OSError, ValueError), sock, sock.makefile("rb") as file:
             while request := self._read(file, number):
                 self.requests.append(request)
                 said = self.answer(request)

@@ -1,5 +1,7 @@
 """A server that the tests script, and planes that speak to it."""
 
+import socket
+
 import pytest
 
 from dreamlake.lakeshore.dispatch.http.plane import HttpDispatch
@@ -29,3 +31,10 @@ def connect(peer):
 @pytest.fixture
 def plane(connect):
     return connect()
+
+
+@pytest.fixture
+def nowhere():
+    """A URL on which nobody listens."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return f"http://127.0.0.1:{server.getsockname()[1]}"
