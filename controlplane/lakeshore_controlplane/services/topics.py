@@ -7,6 +7,7 @@ from typing import NamedTuple
 import msgpack
 
 from lakeshore_controlplane.documents import Invocation, InvocationState
+from lakeshore_controlplane.services.row_errors import error_from_row
 from lakeshore_controlplane.store.bells.port import Ring
 from lakeshore_controlplane.store.lane.port import QueueKey
 
@@ -57,7 +58,7 @@ def outcome_of(row: Invocation) -> Outcome:
         row["state"],
         row["attempt"],
         row.get("resultBlob"),
-        row.get("error"),  # type: ignore[arg-type]
+        error_from_row(row.get("error")),
         row.get("resultRef"),
     )
 

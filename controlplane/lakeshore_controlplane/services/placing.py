@@ -1,0 +1,160 @@
+"""Rows and their places in lanes: put in, taken out, and a whole lane filled again from the rows."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import uuid
+from collections import defaultdict
+from collections.abc import Coroutine, Iterable, Sequence
+
+from lakeshore_controlplane.clock import Clock
+from lakeshore_controlplane.documents import Invocation
+from lakeshore_controlplane.faults import StoreUnavailable
+from lakeshore_controlplane.services.submission import id_of
+from lakeshore_controlplane.services.tallies import Tallies
+from lakeshore_controlplane.services.topics import work_topic
+from lakeshore_controlplane.store.bells.port import Bells, Ring
+from lakeshore_controlplane.store.lane.port import Entry, Lane, LaneDownError, QueueKey
+from lakeshore_controlplane.store.mongo.claims_port import Claims
+
+LONGEST_HOLD_S = 60.0
+"""No hold is longer, whatever the lease: what a lane got wrong comes up again after this time at the latest."""
+
+_PAGE = 1_000
+_REFILL_TTL_S = 60.0
+_ENDS_OF_A_PAGE = 50
+_log = logging.getLogger(__name__)
+
+
+def entry_at(row: Invocation, now: float) -> Entry:
+    """Give a queued row's place: waiting until its delay or its deadline ends, or ready."""
+    due = row["dueAt"]
+    at = min(due, row.get("deadlineAt", due)) if due > now else None
+    return Entry(id_of(row), row["priority"], row["order"], at)
+
+
+class Placing:
+    """What services tell lanes. Lanes only give hints: one that is down is left alone, and looked after later."""
+
+    def __init__(self, *, lane: Lane, rows: Claims, bells: Bells, clock: Clock, tallies: Tallies) -> None:
+        self._lane = lane
+        self._rows = rows
+        self._bells = bells
+        self._clock = clock
+        self._tallies = tallies
+        self._ended: defaultdict[QueueKey, list[str]] = defaultdict(list)
+        self._refilling: set[QueueKey] = set()
+        self._tasks: set[asyncio.Task[object]] = set()
+        self.doubtful: set[QueueKey] = set()
+        """Queues whose lane missed something while it was down: it may be warm and wrong when it comes back."""
+
+    async def push(self, queue: QueueKey, rows: Iterable[Invocation]) -> None:
+        """Put queued rows at their places."""
+        now = self._clock.steady()
+        entries = [entry_at(row, now) for row in rows]
+        try:
+            if entries:
+                await self._lane.push(queue, entries)
+        except LaneDownError:
+            self.doubtful.add(queue)
+
+    async def hold(self, queue: QueueKey, ids: Sequence[str], until: float) -> None:
+        """Hold rows that run, at most for ``LONGEST_HOLD_S``."""
+        try:
+            if ids:
+                await self._lane.hold(queue, ids, min(until, self._clock.steady() + LONGEST_HOLD_S))
+        except LaneDownError:
+            self.doubtful.add(queue)
+
+    async def drop(self, queue: QueueKey, ids: Sequence[str]) -> None:
+        """Forget rows."""
+        try:
+            if ids:
+                await self._lane.drop(queue, ids)
+        except LaneDownError:
+            self.doubtful.add(queue)
+
+    def drop_soon(self, queue: QueueKey, ids: Iterable[str]) -> None:
+        """Forget rows that ended, without waiting for it; many such calls become few."""
+        busy = queue in self._ended
+        self._ended[queue].extend(ids)
+        if not busy:
+            self._begin(self._drop_ended(queue))
+
+    def refill_soon(self, queue: QueueKey) -> None:
+        """Fill a cold lane in the background, once at a time."""
+        if queue not in self._refilling:
+            self._begin(self._refill_quietly(queue))
+
+    async def refill(self, queue: QueueKey) -> bool:
+        """Fill a lane from the rows and mark it warm; False when somebody else does it now."""
+        if queue in self._refilling:
+            return False
+        owner = uuid.uuid4().hex
+        self._refilling.add(queue)
+        try:
+            if not await self._lane.begin_refill(queue, owner, _REFILL_TTL_S):
+                return False
+            async for page in self._rows.walk(queue, _PAGE):
+                await self._fill(queue, page)
+            await self._lane.end_refill(queue, owner)
+        finally:
+            self._refilling.discard(queue)
+        self.doubtful.discard(queue)
+        self._tallies.refills += 1
+        self._bells.ring([Ring(work_topic(queue))])
+        return True
+
+    async def close(self) -> None:
+        """Let what runs in the background end, for at most 2 s."""
+        if self._tasks:
+            _, late = await asyncio.wait(self._tasks, timeout=2.0)
+            for task in late:
+                task.cancel()
+            await asyncio.gather(*late, return_exceptions=True)
+
+    async def _fill(self, queue: QueueKey, page: list[Invocation]) -> None:
+        running = [row for row in page if row["state"] == "running"]
+        for until, ids in _by_end(running).items():
+            await self._lane.hold(queue, ids, min(until, self._clock.steady() + LONGEST_HOLD_S))
+        # A row that was queued again meanwhile is back in the lane and must not stay held.
+        again = [row for row in await self._rows.brief([row["_id"] for row in running]) if _waits(row)]
+        now = self._clock.steady()
+        entries = [entry_at(row, now) for row in [*page, *again] if _waits(row)]
+        if entries:
+            await self._lane.push(queue, entries)
+
+    async def _refill_quietly(self, queue: QueueKey) -> None:
+        try:
+            await self.refill(queue)
+        except (LaneDownError, StoreUnavailable) as exc:
+            self.doubtful.add(queue)
+            _log.info("the lane of %s is filled later: %s", queue, exc)
+
+    async def _drop_ended(self, queue: QueueKey) -> None:
+        try:
+            while ids := self._ended.pop(queue, None):
+                await self.drop(queue, ids)
+        finally:
+            self._ended.pop(queue, None)
+
+    def _begin(self, work: Coroutine[object, object, object]) -> None:
+        task: asyncio.Task[object] = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+
+def _waits(row: Invocation) -> bool:
+    return row["state"] == "queued"
+
+
+def _by_end(running: Sequence[Invocation]) -> dict[float, list[str]]:
+    """Group running rows by the end of their lease; by 5 s, rounded down, where there are many ends."""
+    ends = {row.get("leaseUntil", 0.0) for row in running}
+    step = 5.0 if len(ends) > _ENDS_OF_A_PAGE else None
+    found: defaultdict[float, list[str]] = defaultdict(list)
+    for row in running:
+        until = row.get("leaseUntil", 0.0)
+        found[until if step is None else until // step * step].append(id_of(row))
+    return found
