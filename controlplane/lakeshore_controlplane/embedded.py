@@ -19,6 +19,10 @@ from types import TracebackType
 from typing import IO, Self
 
 PROGRAMS = ("mongod", "secantusd-rs")
+READY = (
+    b"Waiting for connections",
+    b"listening on",
+)  # what the one and the other writes when it has its port
 START_LIMIT_S = 60.0  # a first look at a large data folder after a hard stop takes a while
 STOP_LIMIT_S = 20.0
 LOCK_LIMIT_S = 5.0  # a predecessor that was killed leaves a child which is still closing its files
@@ -101,7 +105,8 @@ class DocumentServer:
 
     def _wait_until_it_answers(self, log: Path) -> None:
         ends = time.monotonic() + START_LIMIT_S
-        while not answers(self.port):
+        # Its own word first: another's server may have taken the port meanwhile, and would answer as well.
+        while not (says_ready(log) and answers(self.port)):
             if not self.running:
                 raise EmbeddedServerError(
                     f"the document server ended while it started: {last_line(log)} (see {log})"
@@ -263,6 +268,12 @@ def answers(port: int, limit_s: float = 1.0) -> bool:
             return b"\x01ok\x00" + struct.pack("<d", 1.0) in connection.recv(4096)
     except OSError:
         return False
+
+
+def says_ready(log: Path) -> bool:
+    """Tell whether the server of this log has its port."""
+    text = log.read_bytes()
+    return any(words in text for words in READY)
 
 
 def last_line(log: Path, limit: int = 300) -> str:

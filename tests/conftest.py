@@ -1,0 +1,3 @@
+"""What every tier may ask for; nothing is started before a test does."""
+
+pytest_plugins = ["servers.fixtures"]
