@@ -6,6 +6,7 @@ from typing import TypeAlias
 
 from lakeshore_controlplane.documents import INVOCATION_STATES, Invocation
 from lakeshore_controlplane.faults import BadRequest
+from lakeshore_controlplane.services.row_errors import error_from_row
 from lakeshore_controlplane.services.submission import id_of, queue_of
 from lakeshore_controlplane.store.mongo.invocations import InvocationRows, RowFilter
 
@@ -71,7 +72,7 @@ def shown(row: Invocation) -> ShownRow:
         "attempt": row["attempt"],
         "crashes": row["crashes"],
         "worker": row.get("workerId"),
-        "error": _error_of(row),
+        "error": error_from_row(row.get("error")),
         "submitted_at": row["submittedAt"],
         "queued_at": row["submittedAt"],
         "started_at": row.get("startedAt"),
@@ -84,18 +85,6 @@ def shown(row: Invocation) -> ShownRow:
         "retries": config.get("retries"),
         "code_repo": row.get("codeRepoId"),
         "function": row.get("function"),
-    }
-
-
-def _error_of(row: Invocation) -> dict[str, str] | None:
-    """Give the error's texts; one with lone surrogates lies in the row as bytes."""
-    error = row.get("error")
-    if error is None:
-        return None
-    return {
-        name: text.decode("utf-8", "surrogatepass") if isinstance(text, bytes) else str(text)
-        for name, text in error.items()
-        if text is not None
     }
 
 

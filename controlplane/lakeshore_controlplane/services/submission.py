@@ -9,7 +9,6 @@ from typing import NamedTuple
 
 from lakeshore_controlplane.documents import Invocation
 from lakeshore_controlplane.faults import BadRequest
-from lakeshore_controlplane.store.lane.port import Entry
 
 
 class Submission(NamedTuple):
@@ -78,14 +77,6 @@ def row_of(
         row["deadlineAt"] = moment.now + (deadline - moment.wall)
     _add_given(row, submission, config.get("key"))
     return row
-
-
-def entry_of(row: Invocation) -> Entry:
-    """Give the place in the lane of a row that has just been stored."""
-    due = row["dueAt"]
-    if due <= row["submittedAt"]:
-        return Entry(id_of(row), row["priority"], row["order"])
-    return Entry(id_of(row), row["priority"], row["order"], min(due, row.get("deadlineAt", due)))
 
 
 def id_of(row: Invocation) -> str:

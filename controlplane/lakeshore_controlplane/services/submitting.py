@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Iterable, Sequence
 from typing import Protocol, TypeAlias
 
@@ -12,19 +11,18 @@ from lakeshore_controlplane.documents import Invocation
 from lakeshore_controlplane.faults import DeadlineTooNear, QueueUnavailable, Refusal, StoreUnavailable
 from lakeshore_controlplane.services.admission import Admission, Grant
 from lakeshore_controlplane.services.payloads import Payloads
+from lakeshore_controlplane.services.placing import Placing
 from lakeshore_controlplane.services.planning import Planning
 from lakeshore_controlplane.services.queue_book import QueueBook
 from lakeshore_controlplane.services.repeats import Answer, KnownRows, in_order, known_of, repeats_in
 from lakeshore_controlplane.services.room import Limits, limits_of
-from lakeshore_controlplane.services.submission import Submission, Submitted, entry_of, id_of, queue_of
+from lakeshore_controlplane.services.submission import Submission, Submitted, id_of, queue_of
 from lakeshore_controlplane.services.topics import change_topic, work_topic
 from lakeshore_controlplane.store.bells.port import Bells, Ring
-from lakeshore_controlplane.store.lane.port import Lane, LaneDownError, QueueKey
+from lakeshore_controlplane.store.lane.port import QueueKey
 from lakeshore_controlplane.store.mongo.invocations import InvocationRows
 
 __all__ = ["Submission", "Submitted", "Submitting"]
-
-_log = logging.getLogger(__name__)
 
 Told: TypeAlias = dict[str, Answer]
 """What becomes of submissions, by the ``_id`` of their rows."""
@@ -45,7 +43,7 @@ class Submitting:
         *,
         rows: InvocationRows,
         queues: QueueBook,
-        lane: Lane,
+        placing: Placing,
         bells: Bells,
         clock: Clock,
         admission: Admission,
@@ -54,11 +52,12 @@ class Submitting:
     ) -> None:
         self._rows = rows
         self._queues = queues
-        self._lane = lane
+        self._placing = placing
         self._bells = bells
         self._clock = clock
         self._admission = admission
-        self._planning = Planning(rows=rows, queues=queues, clock=clock, payloads=payloads)
+        self._planning = Planning(rows=rows, queues=queues, clock=clock)
+        self._payloads = payloads
         self._stats = stats
 
     async def submit(self, namespace: str, submission: Submission, *, wait_s: float = 0.0) -> Submitted:
@@ -85,8 +84,8 @@ class Submitting:
             told = await self._all_or_none(namespace, fresh, ends)
         else:
             told = await self._each(namespace, fresh, ends)
-        await self._planning.forget_unused(namespace, fresh, told)
         answers = in_order(planned, again, told)
+        await self._discard_unused(namespace, zip(planned, answers, strict=True))
         if atomic:
             _raise_first(answers)
         return answers
@@ -205,13 +204,28 @@ class Submitting:
         answers = {row["_id"]: known.answer(row) for row in rows}
         return {row_id: answer for row_id, answer in answers.items() if answer is not None}
 
+    async def _discard_unused(
+        self, namespace: str, answered: Iterable[tuple[Invocation | Refusal, Answer]]
+    ) -> None:
+        """Delete arguments that were spilled for rows which an earlier one's key stands for.
+
+        No others: who was refused may be stored at this very moment, by the same request sent again.
+        """
+        spilled = [
+            row["argsRef"]
+            for row, answer in answered
+            if not isinstance(row, Refusal)
+            and isinstance(answer, Submitted)
+            and answer.id != id_of(row)
+            and row.get("argsRef", "").startswith("args.")
+        ]
+        if spilled and self._payloads is not None:
+            await self._payloads.discard(namespace, spilled)
+
     async def _tell(self, stored: dict[QueueKey, list[Invocation]]) -> None:
-        """Put stored rows into the lane and ring for them. A lane that is down is refilled from the rows later."""
+        """Put stored rows at their places in the lane, count them, and ring for them."""
         for queue, rows in stored.items():
-            try:
-                await self._lane.push(queue, [entry_of(row) for row in rows])
-            except LaneDownError:
-                _log.warning("the lane is down: %d rows of queue %s wait for its refill", len(rows), queue)
+            await self._placing.push(queue, rows)
             self._stats.arrived(queue, len(rows))
             self._bells.ring([Ring(work_topic(queue)), Ring(change_topic(queue))])
 
