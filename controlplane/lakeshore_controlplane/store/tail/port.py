@@ -12,7 +12,8 @@ class Tail(Protocol):
     async def append(self, journal: str, frames: Sequence[tuple[int, bytes]]) -> None:
         """Add ``(seq, bytes)`` in order; never raises. What is not newer than the last one is left out.
 
-        A gap stays a gap: ``read`` does not go over it, and goes on behind it."""
+        A gap stays a gap: ``read`` does not go over it, and goes on behind it.
+        """
 
     async def read(self, journal: str, since: int, limit_bytes: int) -> list[tuple[int, bytes]]:
         """Frames from ``since + 1`` on without a gap, up to about ``limit_bytes``; empty when it lacks that one."""
