@@ -80,3 +80,64 @@ def _update(more: Increment, now: float) -> Document | list[Document]:
             }
         }
     ]
+
+
+class QueueCounts(NamedTuple):
+    """The rows of a queue: those that could start now, those that may not yet, those under a lease.
+
+    ``oldest``: since when the oldest of those that could start could do so, in plane time; None without one.
+    """
+
+    queued: int = 0
+    delayed: int = 0
+    leased: int = 0
+    oldest: float | None = None
+
+
+class RowCounts:
+    """Counts invocation rows. Raises ``StoreUnavailable`` when the database does not answer."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._rows = database.collection("invocations")
+
+    async def of_queue(self, queue: QueueKey, now: float) -> QueueCounts:
+        """Count in one call. A row whose lease ran out could start now, though nothing has moved it yet."""
+        live = {
+            "namespaceId": queue.namespace,
+            "runConfig.queue": queue.name,
+            "state": {"$in": ["queued", "running"]},
+        }
+        async with self._database.speaking():
+            asked = await self._rows.aggregate([{"$match": live}, _group(now)])
+            found = {row["_id"]: row for row in await asked.to_list()}
+        queued, running = (found.get(state, _NONE) for state in ("queued", "running"))
+        oldest = [row["oldest"] for row in (queued, running) if row["oldest"] is not None]
+        return QueueCounts(
+            queued=queued["startable"] + running["startable"],
+            delayed=queued["rows"] - queued["startable"],
+            leased=running["rows"] - running["startable"],
+            oldest=min(oldest, default=None),
+        )
+
+
+_NONE: Document = {"rows": 0, "startable": 0, "oldest": None}
+
+
+def _group(now: float) -> Document:
+    since = {
+        "$cond": [
+            {"$eq": ["$state", "queued"]},
+            {"$max": ["$dueAt", "$submittedAt"]},
+            {"$ifNull": ["$leaseUntil", now + 1.0]},
+        ]
+    }
+    startable = {"$lte": [since, now]}
+    return {
+        "$group": {
+            "_id": "$state",
+            "rows": {"$sum": 1},
+            "startable": {"$sum": {"$cond": [startable, 1, 0]}},
+            "oldest": {"$min": {"$cond": [startable, since, None]}},
+        }
+    }
