@@ -19,8 +19,7 @@ WATCHER = """
 read -r _
 kill -9 "$1" 2>/dev/null
 tries=0
-while kill -0 "$1" 2>/dev/null && [ $tries -lt 50 ]; do sleep 0.1; tries=$((tries + 1)); done
-rm -rf -- "$2"
+until rm -rf -- "$2" 2>/dev/null || [ $tries -ge 50 ]; do sleep 0.1; tries=$((tries + 1)); done
 """
 
 

@@ -178,7 +178,7 @@ def test_a_server_is_gone_with_its_data_when_who_started_it_was_ended(kind, how,
         pid, folder = starter.stdout.readline().split()
         starter.send_signal(how)
     until(lambda: not Path(folder).exists(), "the data folder to go")
-    assert not runs(int(pid))
+    until(lambda: not runs(int(pid)), "the server to end")
 
 
 def test_a_shared_server_that_a_test_killed_or_froze_is_there_for_the_next(document_server):
