@@ -8,7 +8,7 @@ from typing import cast
 
 from lakeshore_controlplane.clock import Clock
 from lakeshore_controlplane.documents import Queue
-from lakeshore_controlplane.faults import NotFound, QueueUnavailable
+from lakeshore_controlplane.faults import NotFound, Refused
 from lakeshore_controlplane.services.queue_book import undeclared
 from lakeshore_controlplane.services.queue_policies import check_state, checked_changes
 from lakeshore_controlplane.services.revisions import Revisions
@@ -69,12 +69,12 @@ class Queues:
         return [queue for queue in shown if queue is not None]
 
     async def delete(self, namespace: str, name: str) -> None:
-        """Delete a queue that has no rows. Raises ``NotFound``, and ``QueueUnavailable`` while it has some."""
+        """Delete a queue that has no rows. Raises ``NotFound``, and ``Refused`` while it has some."""
         queue = QueueKey(namespace, name)
         if await self._rows.find(queue) is None:
             raise no_such_queue(name)
         if await self._rows.has_rows(queue):
-            raise QueueUnavailable(
+            raise Refused(
                 f"queue {name!r} still has invocations: archive it, and delete it when they are purged"
             )
         await self._rows.delete(queue)
