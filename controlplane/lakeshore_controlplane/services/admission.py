@@ -87,15 +87,13 @@ class Admission:
             self._trusted.pop(queue, None)
             return Grant(queue, len(ids))
         line = self._lines.setdefault(queue, asyncio.Lock())
-        room = Room(0)
-        if not line.locked():
-            found = await self._try(queue, ids, limits, whole)
-            if isinstance(found, Grant):
-                return found
-            room = found
-        if not limits.waits or wait_s <= 0:
-            raise refusal_of(queue.name, limits, room, len(ids) if whole else 1)
-        return await self._wait_in_line(_Ask(queue, ids, limits_now, whole), line, wait_s)
+        if limits.waits and wait_s > 0:
+            return await self._wait_in_line(_Ask(queue, ids, limits_now, whole), line, wait_s)
+        # Nobody gets ahead of those who wait.
+        found = Room(0) if line.locked() else await self._try(queue, ids, limits, whole)
+        if isinstance(found, Room):
+            raise refusal_of(queue.name, limits, found, len(ids) if whole else 1)
+        return found
 
     async def _wait_in_line(self, ask: _Ask, line: asyncio.Lock, wait_s: float) -> Grant:
         """Wait for room behind those who came before; only the first in line looks for it."""
@@ -136,10 +134,13 @@ class Admission:
         except StoreUnavailable:
             _log.warning("a reservation in queue %s is left to end by itself", grant.queue)
 
-    async def returning(self, queue: QueueKey, limits: Limits, n: int) -> None:
-        """Count rows that are about to be queued again (a retry, a lost lease). They are never refused."""
-        if limits.max_depth is not None:
-            await self._books.add(queue, n)
+    async def returning(self, queue: QueueKey, n: int) -> None:
+        """Count rows that are about to be queued again (a retry, a lost lease, a claim handed back).
+
+        They are never refused. Call it before the update that queues them, so that the depth never is too low. A
+        queue without ``max_depth`` need not be told of.
+        """
+        await self._books.add(queue, n)
 
     async def close(self) -> None:
         """End what still counts."""
