@@ -152,7 +152,7 @@ def test_ten_thousand_subscriptions_cost_little(topics):
         each = (tracemalloc.get_traced_memory()[0] - before) / 10_000
     finally:
         tracemalloc.stop()
-    assert each < 400, f"{each:.0f} bytes a subscription"
+    assert each < 250, f"{each:.0f} bytes a subscription"
     for one in listeners:
         one.close()
 
