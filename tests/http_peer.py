@@ -4,11 +4,20 @@ import contextlib
 import gzip
 import socket
 import threading
+import time
 from dataclasses import dataclass
 
 import msgpack
 
 LIMIT_S = 20
+
+
+def until(condition):
+    """Wait until ``condition()`` holds."""
+    ends = time.monotonic() + LIMIT_S
+    while not condition():
+        assert time.monotonic() < ends, "it did not come to this"
+        time.sleep(0.005)
 
 
 @dataclass

@@ -8,16 +8,9 @@ import time
 import pytest
 
 from dreamlake.lakeshore.errors import DispatchError
-from http_peer import LIMIT_S, Peer, reply
+from http_peer import LIMIT_S, Peer, reply, until
 
 NOW = reply({"now": 1.0})
-
-
-def until(condition):
-    ends = time.monotonic() + LIMIT_S
-    while not condition():
-        assert time.monotonic() < ends, "it did not come to this"
-        time.sleep(0.005)
 
 
 def test_making_a_plane_connects_to_nothing(peer, connect):

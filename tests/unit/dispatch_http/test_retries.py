@@ -14,7 +14,7 @@ from dreamlake.lakeshore.errors import (
     QueueUnavailableError,
     RefusedError,
 )
-from http_peer import Peer, error, reply
+from http_peer import Peer, error, reply, until
 
 NOW = reply({"now": 1.0})
 
@@ -192,6 +192,8 @@ def test_a_frame_without_a_number_survives_a_connection_that_was_closed_meanwhil
     peer.script(reply({"seqs": [1]}))
     for _ in range(3):
         assert plane.journal_append("j", None, b"f") == 1
+        (kept,) = plane._requests._pool._idle
+        until(kept.is_stale)
     assert len(peer.requests) == 3
 
 

@@ -34,7 +34,3 @@ class Patience:
             return False
         closed.wait(seconds)
         return True
-
-    def again(self) -> None:
-        """Begin with the shortest pause again."""
-        self._tries = 0

@@ -147,7 +147,7 @@ class Requests:
                 passing, after = fault.is_passing(repeatable=repeat != "if_not_done"), fault.retry_after_s
             if patience is None:
                 limit = self.timeout_s if self._met else min(self.timeout_s, _FIRST_CONTACT_S)
-                patience = Patience(limit - (time.monotonic() - began - wait_s))
+                patience = Patience(limit - max(0.0, time.monotonic() - began - wait_s))
             if not passing or not patience.pause(self.closing, after):
                 raise error from cause
 

@@ -83,22 +83,23 @@ class Bell:
         position, closed = self._position, self._requests.closing
         patience: Patience | None = None
         while not closed.is_set():
+            wait_s = LONG_POLL_S if patience is None else 0.0
+            since = position.cursor
             try:
-                cursor, woken = ask(self._requests, position.topic, position.cursor, LONG_POLL_S)
-            except LakeshoreError:  # its owner learns of it by his own requests
+                cursor, woken = ask(self._requests, position.topic, since, wait_s)
+            except LakeshoreError:  # its owner learns of it by requests of his own
                 patience = patience or Patience(float("inf"))
                 patience.pause(closed)
                 continue
-            if patience is not None:  # what happened while the server was away is not known
-                patience, woken = None, True
-                self._ring(cursor, surely=True)
-            elif woken:
-                self._ring(cursor)
+            if woken or patience is not None:  # what happened while the server was away is not known
+                self._ring(since, cursor)
+            patience = None
 
-    def _ring(self, cursor: object, *, surely: bool = False) -> None:
+    def _ring(self, since: object, cursor: object) -> None:
+        """Ring until answered, unless the owner has asked the server himself meanwhile."""
         position = self._position
         with position.changed:
-            if (cursor == position.cursor and not surely) or self._requests.closed:
+            if position.cursor != since or self._requests.closed:
                 return
             self._heard, self._ringing = cursor, True
             self._sender.send(b"!")
