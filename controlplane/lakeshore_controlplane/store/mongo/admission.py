@@ -12,9 +12,17 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from lakeshore_controlplane.store.lane.port import QueueKey
-from lakeshore_controlplane.store.mongo.database import Collection, Database, Document, DuplicateKeyError
+from lakeshore_controlplane.store.mongo.database import (
+    Collection,
+    Database,
+    Document,
+    DuplicateKeyError,
+    IndexModel,
+)
 
 COLLECTION = "admission"
+
+INDEXES: dict[str, list[IndexModel]] = {COLLECTION: []}
 
 
 class Pending(NamedTuple):
