@@ -51,13 +51,14 @@ class Peer:
 
     HANG = object()
 
-    def __init__(self, port=0):
+    def __init__(self, port=0, tls=None):
+        self._tls = tls
         self.requests = []
         self.connections = 0
         self.hang_up_after_answer = False
         self.answer = lambda request: reply({})
         self._server = socket.create_server(("127.0.0.1", port))
-        self.url = f"http://127.0.0.1:{self._server.getsockname()[1]}"
+        self.url = f"{'https' if tls else 'http'}://127.0.0.1:{self._server.getsockname()[1]}"
         self._open = set()
         self._threads = []
         self._start(self._accept)
@@ -83,6 +84,14 @@ class Peer:
             self._start(self._serve, sock, self.connections)
 
     def _serve(self, sock, number):
+        if self._tls is not None:
+            plain = sock
+            try:
+                sock = self._tls.wrap_socket(plain, server_side=True)
+            except OSError:
+                plain.close()
+                return
+            self._open.add(sock)
         with contextlib.suppress(OSError, ValueError), sock, sock.makefile("rb") as file:
             while request := self._read(file, number):
                 self.requests.append(request)

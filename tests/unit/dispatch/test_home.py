@@ -8,7 +8,7 @@ import pytest
 
 from dreamlake.lakeshore import home as home_module
 from dreamlake.lakeshore.errors import ConfigError
-from dreamlake.lakeshore.home import default_plane, dispatch_path, home
+from dreamlake.lakeshore.home import default_plane, dispatch_path, home, use_plane
 
 
 @pytest.fixture(autouse=True)
@@ -59,7 +59,22 @@ def test_the_default_plane_is_the_file_there_and_one_for_the_process():
     plane.close()
 
 
-def test_a_url_is_refused_with_the_way_out(monkeypatch):
+def test_with_a_url_the_default_plane_is_the_control_plane(monkeypatch):
     monkeypatch.setenv("LAKESHORE_URL", "https://cp.example.com")
-    with pytest.raises(ConfigError, match=r"https://cp.example.com.*unset LAKESHORE_URL"):
-        default_plane()
+    monkeypatch.setenv("LAKESHORE_NAMESPACE", "team")
+    plane = default_plane()
+    assert repr(plane) == "HttpDispatch('https://cp.example.com', namespace='team')"
+    plane.close()
+
+
+def test_settings_of_a_worker_are_those_of_what_it_starts(monkeypatch):
+    monkeypatch.setenv("LAKESHORE_URL", "https://cp.example.com")
+    monkeypatch.setenv("LAKESHORE_CLIENT_TOKEN", "of the environment")
+    monkeypatch.setenv("LAKESHORE_NAMESPACE", "of the environment")
+    use_plane(None, token=None, namespace="team")
+    assert "LAKESHORE_URL" not in os.environ
+    assert "LAKESHORE_CLIENT_TOKEN" not in os.environ
+    assert os.environ["LAKESHORE_NAMESPACE"] == "team"
+    use_plane("http://localhost:1", token="t", namespace="default")
+    assert os.environ["LAKESHORE_URL"] == "http://localhost:1"
+    assert os.environ["LAKESHORE_CLIENT_TOKEN"] == "t"
