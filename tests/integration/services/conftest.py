@@ -53,3 +53,9 @@ def replicas(request, mongo_url, mongo_database):
 def memory_replicas(mongo_url, mongo_database):
     """The same with lanes in memory only."""
     return Replicas((mongo_url, mongo_database))
+
+
+@pytest.fixture
+def redis_replicas(mongo_url, mongo_database, redis_url):
+    """The same with lanes in Redis only."""
+    return Replicas((mongo_url, mongo_database), redis_url)
