@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping
 
 from lakeshore_controlplane.documents import QUEUE_KINDS, QUEUE_STATES
@@ -21,6 +20,7 @@ _FIELDS = {
     "legacy_lease_s": "legacyLeaseS",
 }
 _MOST = 1 << 31
+_LARGEST = 1e300
 _LONGEST_S = 1e9
 
 
@@ -50,11 +50,18 @@ def check_state(state: object) -> None:
 
 def number(name: str, value: object, *, least: float = 0.0, above: float | None = None) -> float:
     """Give a finite number of at least ``least``, or above ``above``. Raises ``BadRequest``."""
-    fits = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-    if not fits or not _within(float(value), least, above):  # type: ignore[arg-type]
+    found = finite(value)
+    if found is None or not _within(found, least, above):
         wanted = f"of at least {least:g}" if above is None else f"above {above:g}"
-        raise BadRequest(f"{name} {value!r}: use a finite number {wanted}")
-    return float(value)  # type: ignore[arg-type]
+        raise BadRequest(f"{name} {str(value)[:40]}: use a finite number {wanted}")
+    return found
+
+
+def finite(value: object) -> float | None:
+    """Give a number as a float, or None for what is none, not finite, or beyond all use."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= _LARGEST:
+        return None
+    return float(value)
 
 
 def refuse_unknown(path: str, fields: Iterable[object], known: Iterable[str]) -> None:
@@ -85,8 +92,7 @@ def _kind_params(given: Mapping[str, object]) -> dict[str, object]:
     refuse_unknown("kind_params.", given, ("temperature", "priority_field"))
     found = {name: value for name, value in given.items() if value is not None}
     temperature = found.get("temperature", 1.0)
-    good = isinstance(temperature, int | float) and not isinstance(temperature, bool)
-    if not (good and math.isfinite(temperature) and temperature > 0):  # type: ignore[arg-type, operator]
+    if not (finite(temperature) or 0.0) > 0:
         raise BadRequest(f"temperature {temperature!r}: use a finite number above 0 (1.0 is usual)")
     field = found.get("priority_field", "priority")
     if not isinstance(field, str) or not 0 < len(field) <= 128:

@@ -45,9 +45,10 @@ class QueueRows:
                     found = await self._rows.find_one_and_update(
                         {"_id": fresh["_id"]}, update, upsert=True, return_document=True
                     )
-                return cast("Queue", found)
             except DuplicateKeyError:
                 continue  # another one inserted it at this moment: the next try finds it
+            if found is not None:  # some servers give nothing instead of the error
+                return cast("Queue", found)
         raise StoreUnavailable(f"the queue {fresh['name']!r} changes too fast", retry_after_s=0.1)
 
     async def change(self, queue: QueueKey, changes: Document) -> Queue | None:

@@ -52,9 +52,10 @@ class WorkerRows:
                     found = await self._rows.find_one_and_update(
                         {"_id": str(worker)}, update, upsert=True, return_document=True
                     )
-                return cast("Worker", found)
             except DuplicateKeyError:
                 continue  # another request of the same worker inserted it at this moment
+            if found is not None:  # some servers give nothing instead of the error
+                return cast("Worker", found)
         raise StoreUnavailable("the worker's record changes too fast", retry_after_s=0.1)
 
     async def change(self, worker: WorkerKey, changes: Document, *, only_in: str | None = None) -> bool:
