@@ -134,6 +134,22 @@ def test_many_are_sent_ten_thousand_at_a_time_and_given_together(peer, watches, 
     assert [len(request.body["ids"]) for request in peer.requests] == [10_000, 10_000, 5_000]
 
 
+def test_long_ids_are_sent_in_bodies_below_a_mebibyte(peer, watches, stream):
+    names = [f"{n:0128d}" for n in range(9000)]
+    watches.end(*names)
+    stream.add(names)
+    assert ids(stream.wait(0)) == names
+    assert max(sum(map(len, request.body["ids"])) for request in peer.requests) < 1 << 20
+
+
+def test_the_number_of_the_last_answer_is_acknowledged(peer, stream):
+    stream.add(["a"])
+    for number in (7, 8, None):
+        peer.script(reply({"ended": [], "watch": "known", "number": number}))
+        stream.wait(0)
+    assert [request.body["ack"] for request in peer.requests] == [None, 7, 8]
+
+
 def test_an_answer_that_has_more_is_read_on(watches, stream):
     watches.page = 3
     watches.end(*"abcdefgh")

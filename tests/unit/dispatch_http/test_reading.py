@@ -174,6 +174,50 @@ def test_claims_are_read_and_large_arguments_fetched(peer, plane):
     }
 
 
+def test_arguments_are_fetched_from_where_the_control_plane_points_without_the_token(peer, connect):
+    from http_peer import Peer
+
+    store = Peer()
+    store.script(reply(b"from the store", kind="binary/octet-stream"))
+    try:
+        body = {"invocation_id": "b", "args_ref": "r", "attempt": 1}
+        routes(
+            peer,
+            daemon_poll=reply({"commands": [{"id": "1", "kind": "run", "body": body}]}),
+            producer_payloads_r=reply(b"", 307, [f"location: {store.url}/bucket/key?signature=x%2Fy"]),
+        )
+        assert connect(token="dlk_secret").claim("q", "w").envelope == b"from the store"
+        (request,) = store.requests
+        assert request.path == "/bucket/key?signature=x%2Fy"
+        assert "authorization" not in request.headers
+    finally:
+        store.close()
+
+
+def test_frames_beyond_one_request_go_in_several(peer, plane):
+    from dreamlake.lakeshore.dispatch.plane import Frame
+
+    peer.script(reply({"seqs": []}))
+    plane.journal_append_many("j", [Frame(n, b"x") for n in range(25_000)])
+    assert [len(request.body["frames"]) for request in peer.requests] == [10_000, 10_000, 5_000]
+    peer.requests.clear()
+    plane.journal_append_many("a", [], worker_id="w")
+    assert [(request.path, request.body["frames"]) for request in peer.requests] == [
+        ("/v1/daemon/result-chunk", [])
+    ]
+
+
+def test_a_report_is_clipped_to_what_servers_take(peer, plane):
+    from dreamlake.lakeshore.errors import ErrorInfo
+
+    peer.script(reply({"ok": True}))
+    plane.nack("a", "w", error=ErrorInfo("T" * 5000, "m" * 5_000_000, "x" * 9_000_000 + "end"), retry=False)
+    error = peer.requests[0].body["error"]
+    assert (len(error["type"]), len(error["message"])) == (1000, 1_000_000)
+    assert error["traceback"].endswith("xend")
+    assert len(error["traceback"]) == 1_000_000
+
+
 def test_a_claim_whose_arguments_cannot_be_had_is_handed_back(peer, plane):
     body = {"invocation_id": "b", "args_ref": "gone", "attempt": 1}
     routes(

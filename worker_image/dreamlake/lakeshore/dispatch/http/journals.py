@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from dreamlake.lakeshore.dispatch.plane import Frame
 
 _PAGE_BYTES = 1 << 20
+_BATCH = 10_000
+_BATCH_BYTES = 48 << 20
 
 
 def append(requests: Requests, inv_id: str, seq: int | None, data: bytes, *, final: bool) -> int:
@@ -30,14 +32,30 @@ def append(requests: Requests, inv_id: str, seq: int | None, data: bytes, *, fin
 
 
 def append_many(requests: Requests, inv_id: str, frames: Sequence[Frame], worker_id: str | None) -> None:
-    """Append all or none; with ``worker_id`` only while that worker holds the lease (``FencedError``)."""
+    """Append all or none; with ``worker_id`` only while that worker holds the lease (``FencedError``).
+
+    More than one request holds (10,000 frames, 48 MiB) is appended request by request, in order.
+    """
     check_journal(inv_id)
-    listed: list[list[Any]] = [[frame.seq, frame.data, frame.final] for frame in frames]
-    if worker_id is not None:
-        asked = {"invocation_id": inv_id, "frames": listed, "worker_id": worker_id}
-        requests.post("daemon/result-chunk", asked)
-    elif listed:
-        requests.post("producer/journal/append", {"journal": inv_id, "frames": listed})
+    for batch in _batches(frames):
+        if worker_id is not None:
+            asked = {"invocation_id": inv_id, "frames": batch, "worker_id": worker_id}
+            requests.post("daemon/result-chunk", asked)
+        elif batch:
+            requests.post("producer/journal/append", {"journal": inv_id, "frames": batch})
+
+
+def _batches(frames: Sequence[Frame]) -> Iterator[list[list[Any]]]:
+    """Cut into requests: one at least, which tells a worker without frames whether it is fenced."""
+    batch: list[list[Any]] = []
+    size = 0
+    for frame in frames:
+        if batch and (len(batch) == _BATCH or size + len(frame.data) > _BATCH_BYTES):
+            yield batch
+            batch, size = [], 0
+        batch.append([frame.seq, frame.data, frame.final])
+        size += len(frame.data)
+    yield batch
 
 
 def read(requests: Requests, inv_id: str, since: int, timeout: float) -> Iterator[tuple[int, bytes]]:

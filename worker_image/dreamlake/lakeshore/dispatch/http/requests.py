@@ -9,6 +9,7 @@ from urllib.parse import quote
 
 from dreamlake.lakeshore.dispatch.http.answers import GarbledError
 from dreamlake.lakeshore.dispatch.http.connections import LostError, Pool, TlsError
+from dreamlake.lakeshore.dispatch.http.downloading import download
 from dreamlake.lakeshore.dispatch.http.encoding import (
     GZIP_ABOVE,
     MSGPACK,
@@ -112,10 +113,13 @@ class Requests:
         """Get a path below the namespace, its variable parts quoted already. Raises as ``post`` does."""
         return self._fields(self._answered(self._request("GET", path), wait_s=wait_s))
 
-    def get_bytes(self, path: str) -> bytes:
-        """Get raw bytes. Raises as ``post`` does."""
+    def fetch(self, path: str) -> bytes:
+        """Get raw bytes, from where the control plane says that they lie. Raises as ``post`` does."""
+        answer = self._answered(self._request("GET", path), redirects=True)
         try:
-            return plain_bytes(self._answered(self._request("GET", path)))
+            if answer.status >= 300:
+                return download(answer.headers.get("location", ""))
+            return plain_bytes(answer)
         except GarbledError as exc:
             raise unreachable(self.address, exc) from exc
 
@@ -126,13 +130,19 @@ class Requests:
         head += f"Content-Type: {MSGPACK}\r\n{extra}Content-Length: {len(data)}\r\n\r\n"
         return head.encode("latin-1") + data
 
-    def _answered(self, request: bytes, *, wait_s: float = 0.0, repeat: Repeat = "always") -> Answer:
+    def _answered(
+        self, request: bytes, *, wait_s: float = 0.0, repeat: Repeat = "always", redirects: bool = False
+    ) -> Answer:
         """Send until an answer of success comes; its caller's error when that is not to be had."""
         began = time.monotonic()
         patience: Patience | None = None
         while True:
             try:
-                return self._once(request, wait_s + _READ_S, repeatable=repeat == "always")
+                answer = self._pool.exchange(request, wait_s + _READ_S, repeatable=repeat == "always")
+                if answer.status < 300 or (redirects and answer.status == 307):
+                    self._met = True
+                    return answer
+                raise fault_of(answer, self.address)
             except LostError as lost:
                 cause: OSError | None = lost.reason
                 error: Exception = unreachable(self.address, lost.reason)
@@ -150,13 +160,6 @@ class Requests:
                 patience = Patience(limit - max(0.0, time.monotonic() - began - wait_s))
             if not passing or not patience.pause(self.closing, after):
                 raise error from cause
-
-    def _once(self, request: bytes, read_s: float, *, repeatable: bool) -> Answer:
-        answer = self._pool.exchange(request, read_s, repeatable=repeatable)
-        if answer.status < 300:
-            self._met = True
-            return answer
-        raise fault_of(answer, self.address)
 
     def _fields(self, answer: Answer) -> dict[str, Any]:
         try:

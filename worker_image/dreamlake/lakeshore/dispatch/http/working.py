@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 BATCH = 1000
 """Claims, reports or renewals in one request."""
 _BATCH_BYTES = 4 << 20
+_TYPE_CHARS = 1000
+_MESSAGE_CHARS = 1_000_000
 
 
 def claim_many(
@@ -83,7 +85,7 @@ def _payload(requests: Requests, body: Mapping[str, Any]) -> bytes:
         return bytes(blob)
     told = body.get("args_ref")
     ref = told.get("ref") if isinstance(told, dict) else told
-    return requests.get_bytes(f"producer/payloads/{segment(str(ref))}")
+    return requests.fetch(f"producer/payloads/{segment(str(ref))}")
 
 
 def renew(requests: Requests, ids: Iterable[str], worker_id: str, lease_s: float) -> set[str]:
@@ -152,7 +154,7 @@ def _report(item: Finished, attempt: int | None) -> dict[str, Any]:
     if attempt is not None:
         report["attempt"] = attempt
     if item.error is not None:
-        report.update(state="failed", error=item.error.to_dict(), retry=item.retry)
+        report.update(state="failed", error=_clipped(item.error).to_dict(), retry=item.retry)
         if item.delay_s > 0:
             report["delay_s"] = float(item.delay_s)
         if item.crashed:
@@ -165,6 +167,16 @@ def _report(item: Finished, attempt: int | None) -> dict[str, Any]:
         )
     report.update(state="succeeded", result_blob=item.result)
     return report
+
+
+def _clipped(error: ErrorInfo) -> ErrorInfo:
+    """Leave out what no server takes: the end of the longest messages, the beginning of the longest tracebacks."""
+    trace = error.traceback
+    return ErrorInfo(
+        error.type[:_TYPE_CHARS],
+        error.message[:_MESSAGE_CHARS],
+        None if trace is None else trace[-_MESSAGE_CHARS:],
+    )
 
 
 def error_of(given: ErrorInfo | dict[str, str] | str) -> ErrorInfo:
