@@ -8,6 +8,7 @@ from dreamlake.lakeshore import wire
 from dreamlake.lakeshore.context.run_context import active_context
 from dreamlake.lakeshore.dispatch.plane import RunConfig, Submission
 from dreamlake.lakeshore.function.body import Holder
+from dreamlake.lakeshore.function.code_stamp import code_stamp
 from dreamlake.lakeshore.function.kinds import body_name
 from dreamlake.lakeshore.invocation_id import new_id
 from dreamlake.lakeshore.transport import function_arm
@@ -15,6 +16,7 @@ from dreamlake.lakeshore.transport import function_arm
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from dreamlake.lakeshore.dispatch.plane import Plane
     from dreamlake.lakeshore.wire import Envelope
 
 _PLAIN = RunConfig()
@@ -35,19 +37,24 @@ def envelope_of(
     *,
     inv_id: str,
     key: str | None = None,
+    plane: Plane | None = None,
 ) -> Envelope:
     """Make the envelope of one call, in the scope and below the invocation that are in force here.
+
+    ``plane``: where it will go; the function's code is pushed there first where workers may lack it.
 
     Raises ``TransportError`` for a function and ``TypeError`` for an argument that cannot travel.
     """
     context = active_context()
+    arm = function_arm(fn)
     return wire.Envelope(
         id=inv_id,
-        fn=function_arm(fn),
+        fn=arm,
         args=wire.pack(list(args)) if args else _NO_ARGS,
         kwargs=wire.pack(kwargs) if kwargs else _NO_KWARGS,
         prefix="" if context is None else context.prefix,
         key=key,
+        cfg={} if plane is None or plane.local else code_stamp(arm, plane),
         parent=None if context is None else context.invocation_id,
     )
 
@@ -55,11 +62,11 @@ def envelope_of(
 class CallTemplate:
     """Many calls of one function that differ in one argument and their ids: all else is packed once."""
 
-    def __init__(self, fn: Callable[..., Any]) -> None:
+    def __init__(self, fn: Callable[..., Any], plane: Plane | None = None) -> None:
         self.name = body_name(getattr(fn, "fn", fn))
         # Marks that cannot occur in what surrounds them; their places are taken by each call's own values.
         mark_id, mark_args = new_id(), new_id().encode()
-        model = envelope_of(fn, (), {}, inv_id=mark_id)
+        model = envelope_of(fn, (), {}, inv_id=mark_id, plane=plane)
         model.args = mark_args
         self._parent = model.parent
         self._head, rest = model.to_bytes().split(wire.pack(mark_id))

@@ -90,7 +90,7 @@ class _Mapping:
     ) -> None:
         self.plan = plan
         self.ended = 0
-        self._template = CallTemplate(udf)
+        self._template = CallTemplate(udf, queue.dispatch)
         self._queue = queue
         self._plane = queue.dispatch
         self._items = items

@@ -68,8 +68,9 @@ class SyncQueue(Consumer):
         else:
             check_fit(fn, args, kwargs)
         inv_id = new_id()
-        envelope = envelope_of(fn, args, kwargs, inv_id=inv_id, key=config.key)
-        return self.dispatch.submit(
+        plane = self.dispatch
+        envelope = envelope_of(fn, args, kwargs, inv_id=inv_id, key=config.key, plane=plane)
+        return plane.submit(
             self.name,
             envelope.to_bytes(),
             id=inv_id,
@@ -87,7 +88,8 @@ class SyncQueue(Consumer):
         if config.key is not None:
             raise ConfigError("submit_many takes no key: one key is for one invocation")
         check_fit(fn, (None,), {})
-        return self.dispatch.submit_many(self.name, CallTemplate(fn).submissions(items, config))
+        plane = self.dispatch
+        return plane.submit_many(self.name, CallTemplate(fn, plane).submissions(items, config))
 
     def post(self, value: object, *, options: RunOptions | None = None) -> str:
         """Put a payload in the queue for a consumer to ``claim``, and give its id.

@@ -6,7 +6,13 @@ into a callable with ``resolve``. Only the callable is ever pickled, never argum
 
 from __future__ import annotations
 
-from dreamlake.lakeshore.transport.arms import INLINE_PICKLE_LIMIT, Transport, function_arm, is_importable
+from dreamlake.lakeshore.transport.arms import (
+    INLINE_PICKLE_LIMIT,
+    Transport,
+    function_arm,
+    is_importable,
+    is_installed,
+)
 from dreamlake.lakeshore.transport.resolving import resolve
 from dreamlake.lakeshore.transport.runtime import (
     RUNTIME_POLICIES,
@@ -24,6 +30,7 @@ __all__ = [
     "check_runtime",
     "function_arm",
     "is_importable",
+    "is_installed",
     "resolve",
     "runtime_stamp",
     "src_hash",

@@ -150,7 +150,7 @@ def _snapshot(fn: Any) -> bytes:
         # cloudpickle only names what an import would find. That is right for installed packages, but a program's
         # own module is to be snapshot with the function.
         by_value = cloudpickle.list_registry_pickle_by_value()
-        if module is None or _is_installed(module) or module.__name__ in by_value:
+        if module is None or is_installed(module) or module.__name__ in by_value:
             return cloudpickle.dumps(fn, protocol=PICKLE_PROTOCOL)  # type: ignore[no-any-return]
         cloudpickle.register_pickle_by_value(module)
         try:
@@ -159,7 +159,8 @@ def _snapshot(fn: Any) -> bytes:
             cloudpickle.unregister_pickle_by_value(module)
 
 
-def _is_installed(module: ModuleType) -> bool:
+def is_installed(module: ModuleType) -> bool:
+    """Tell whether a module belongs to the interpreter or to an installed package, not to the program itself."""
     path = getattr(module, "__file__", None)
     if path is None:
         return True

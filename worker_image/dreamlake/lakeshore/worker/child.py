@@ -5,6 +5,7 @@ It knows nothing of planes and leases. It runs the jobs it is sent, one after an
 
 from __future__ import annotations
 
+import importlib
 import os
 import socket
 import sys
@@ -51,6 +52,8 @@ class Child:
             for message in messages:
                 if message[0] == "hello":
                     executor = self._hello(message[1])
+                elif message[0] == "mount":
+                    _import_first_from(message[1])
                 elif message[0] == "stop":
                     self._finish(executor)
                     return
@@ -94,6 +97,11 @@ class Child:
         if executor is not None:
             executor.tear_down()
         self.outbox.close()
+
+
+def _import_first_from(folders: list[str]) -> None:
+    sys.path[:0] = folders
+    importlib.invalidate_caches()
 
 
 def main(argv: list[str]) -> None:

@@ -1,6 +1,7 @@
 """What a slot's parent and child say to each other, as the lists that travel over their ``Channel``.
 
-Parent to child: ``["hello", settings]``, ``["run", [job, ...]]``, ``["stop"]``.
+Parent to child: ``["hello", settings]``, ``["mount", [folder, ...]]`` (to import from, before the first job),
+``["run", [job, ...]]``, ``["stop"]``.
 Child to parent: ``["ready"]``, ``["failed", message]`` (it cannot start), ``["reports", [report, ...]]``,
 ``["skipped", [ordinal, ...]]`` (taken back in time, not started).
 """

@@ -35,6 +35,9 @@ class Slot:
         self.killed_because: ErrorInfo | None = None
         self.killed_job: Claimed | None = None
         self.start_failure: str | None = None
+        self.mounted: tuple[str, ...] | None = None
+        """The code that the process runs from; empty for the worker's own, None as long as it has run nothing."""
+        self._retired_at: float | None = None
         self._held: dict[int, Claimed] = {}
         self._skipped: list[Claimed] = []
         self._ordinals = 0
@@ -68,13 +71,19 @@ class Slot:
 
         None behind a body that has run for longer than expected: they would be handed back, and claimed again.
         """
-        if not self.ready or self.killed_because is not None:
+        if not self.ready or self.killed_because is not None or self.is_retired:
             return 0
         if self._held and is_long(self.running(), time.monotonic()):
             return 0
         window = self.prefetch.window
         free = window - len(self._held)
         return free if not self._held or free * 2 >= window else 0
+
+    def mount(self, paths: tuple[str, ...]) -> None:
+        """Let the process import from these folders first, for the rest of its life."""
+        self.mounted = paths
+        if paths:
+            self.channel.post(["mount", list(paths)])
 
     def send(self, jobs: Sequence[Claimed]) -> None:
         """Give claims to the child, behind those it holds."""
@@ -167,6 +176,21 @@ class Slot:
     def stop(self) -> None:
         """Ask the child to end once it has run what it holds."""
         self.channel.post(["stop"])
+
+    def retire(self) -> None:
+        """Ask an idle child to end, for another one to take its place."""
+        self._retired_at = time.monotonic()
+        self.stop()
+
+    @property
+    def is_retired(self) -> bool:
+        """Whether it was asked to make place."""
+        return self._retired_at is not None
+
+    def hurry(self, limit_s: float) -> None:
+        """End a retired child whose shutdown hooks take longer than ``limit_s`` seconds."""
+        if self._retired_at is not None and time.monotonic() - self._retired_at > limit_s:
+            self._kill_group()
 
     def reap(self, timeout: float = 10.0) -> tuple[int, bool]:
         """Wait for the child's end: its status as ``Popen.returncode`` and whether memory ran out meanwhile."""

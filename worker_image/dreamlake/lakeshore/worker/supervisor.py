@@ -11,13 +11,15 @@ from collections.abc import Iterable
 
 from dreamlake.lakeshore.dispatch.plane import Claimed, Plane
 from dreamlake.lakeshore.errors import PlaneLostError, WorkerError
-from dreamlake.lakeshore.worker.assigning import share_out
+from dreamlake.lakeshore.home import home
 from dreamlake.lakeshore.worker.backlog import Backlog
 from dreamlake.lakeshore.worker.counters import Counters
 from dreamlake.lakeshore.worker.leases import HEARTBEAT_S, Leases
 from dreamlake.lakeshore.worker.limits import inspect, next_look_s
+from dreamlake.lakeshore.worker.mounts import Mounts
 from dreamlake.lakeshore.worker.options import WorkerOptions
 from dreamlake.lakeshore.worker.outbox import DoneReport
+from dreamlake.lakeshore.worker.placing import Placing
 from dreamlake.lakeshore.worker.postmortem import LEASE_LOST, STOPPED, reports_after_death, timed_out
 from dreamlake.lakeshore.worker.slot import Slot
 from dreamlake.lakeshore.worker.slots import Slots
@@ -32,6 +34,7 @@ _CANCEL_CHECK_S = 0.02  # after a wake-up, which may tell of a cancel; but see _
 _CHECK_SHARE = 0.05  # of the time at most is spent on such checks
 _PLANE_RETRY_S = 1.0
 _START_TRIES = 5
+_RETIRE_S = 30.0  # that shutdown hooks may take in a process that makes place for other code
 
 
 class Supervisor:
@@ -63,6 +66,8 @@ class Supervisor:
                 "retries": options.retries,
             }
         )
+        self._mounts = Mounts(plane, home() / "code")
+        self._placing = Placing(self._mounts, self._slots, options.retries)
         self._hungry = True  # whether a claim may find something: set by wake-ups, cleared by a short answer
         self._answered = True  # whether the plane took the last claim: without an answer nobody is idle
         self._start_failures = 0
@@ -86,6 +91,7 @@ class Supervisor:
         self._slots.watch(self.switch.fileno(), self.switch)
         if self._listener.fileno() >= 0:
             self._slots.watch(self._listener.fileno(), self._listener)
+        self._slots.watch(self._mounts.fileno(), self._mounts)
         for _ in range(self.options.concurrency):
             self._slots.add()
         now = time.monotonic()
@@ -100,13 +106,15 @@ class Supervisor:
         self._run_timers(now)
         self._enforce_limits(now)
         self._claim(now)
+        if self._placing.held:
+            self._place()
         self._collect(self._wait_s(time.monotonic()))
         self._let_go(self._backlog.deliver())
 
     def _is_over(self) -> bool:
         if self.switch.stopping:
             return True
-        if self._backlog or any(not slot.is_idle for slot in self._slots):
+        if self._backlog or self._placing.held or any(not slot.is_idle for slot in self._slots):
             return False
         if self.switch.draining or self._jobs_left() == 0:
             return True
@@ -137,7 +145,7 @@ class Supervisor:
         return math.inf if most is None else most - self.counters.claimed + self.counters.released
 
     def _may_claim(self) -> bool:
-        return self._hungry and not self.switch.draining and not self._backlog
+        return self._hungry and not self.switch.draining and not self._backlog and not self._placing.held
 
     def _claim(self, now: float) -> None:
         rooms = [slot.room for slot in self._slots]
@@ -150,12 +158,17 @@ class Supervisor:
             self._hungry = False
             self._timers.set("look", now + _PLANE_RETRY_S)
             return
-        for slot, share in zip(self._slots, share_out(jobs, rooms), strict=True):
-            if share:
-                slot.send(share)
+        self._placing.add(jobs)
+        self._place()
         if len(jobs) < wanted:  # looked up while the bodies run already
             self._hungry = False
             self._timers.set("look", now + self._pause_s())
+
+    def _place(self) -> None:
+        reports, surplus = self._placing.place()
+        self._backlog.add(reports)
+        if surplus:
+            self._hand_back(surplus)
 
     def _pause_s(self) -> float:
         most = _LOOK_AGAIN_S if self._listener.fileno() >= 0 else _POLL_S
@@ -176,11 +189,13 @@ class Supervisor:
         self._leases.register("draining" if self.switch.draining else "active")
         self._timers.set("heartbeat", now + HEARTBEAT_S)
         for slot in self._slots:
+            slot.hurry(_RETIRE_S)
             if slot.has_ended():
                 self._bury(slot)
 
     def _renew(self, now: float) -> None:
-        lost = self._leases.renew(job for slot in self._slots for job in slot.held)
+        held = [job for slot in self._slots for job in slot.held]
+        lost = self._leases.renew(held + self._placing.held)
         self._renewal_s = time.monotonic() - now
         pause = self.options.renew_every_s
         self._timers.set("renew", now + (min(_PLANE_RETRY_S, pause) if lost is None else pause))
@@ -188,6 +203,7 @@ class Supervisor:
 
     def _let_go(self, lost: set[str]) -> None:
         """Stop what is not ours any more: cancelled, or given to another worker after the lease ran out."""
+        self._placing.lose(lost)
         for slot in self._slots if lost else ():
             if not any(job.id in lost for job in slot.held):
                 continue
@@ -215,6 +231,7 @@ class Supervisor:
         if self._drain_began is None:
             self._drain_began = now
             self.counters.draining = True
+            self._leases.release(self._placing.take_back())
             for slot in self._slots:
                 self._leases.release(slot.take_back())
             self._leases.register("draining")
@@ -230,6 +247,8 @@ class Supervisor:
                 self._read(owner)
             elif owner is self._listener:
                 self._woken()
+            elif owner is self._mounts:
+                self._mounts.clear()
             else:
                 self.switch.clear()
 
@@ -267,7 +286,7 @@ class Supervisor:
             if slot.start_failure is not None or self._start_failures >= _START_TRIES:
                 reason = slot.start_failure or f"its process ended with status {status} before it was ready"
                 raise WorkerError(f"the worker cannot start: {reason}")
-        if not self.switch.draining and self._jobs_left() > 0:
+        if not self.switch.draining and (self._jobs_left() > 0 or self._placing.held):
             self._slots.add()
 
     def _settle(self, slot: Slot) -> int:
@@ -283,6 +302,7 @@ class Supervisor:
 
     def _end(self) -> None:
         """Leave nothing behind: children ended, running jobs handed back, the record removed."""
+        self._leases.release(self._placing.take_back())
         for slot in self._slots:
             if slot.is_idle:
                 slot.stop()
@@ -295,4 +315,5 @@ class Supervisor:
             self._backlog.deliver(at_once=True)
         self._leases.sign_off()
         self._slots.close()
+        self._mounts.close()
         self._listener.close()
