@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import uuid
-from collections import defaultdict
 from collections.abc import Sequence
 
 from lakeshore_controlplane.clock import Clock
 from lakeshore_controlplane.documents import Invocation
 from lakeshore_controlplane.services.attempt_ends import cancel_of
-from lakeshore_controlplane.services.placing import Placing
-from lakeshore_controlplane.services.submission import id_of, queue_of
+from lakeshore_controlplane.services.placing import Placing, by_queue
+from lakeshore_controlplane.services.submission import id_of
 from lakeshore_controlplane.services.topics import Outcome, change_topic, done_rings, work_topic
 from lakeshore_controlplane.store.bells.port import Bells, Ring
-from lakeshore_controlplane.store.lane.port import QueueKey
 from lakeshore_controlplane.store.mongo.claims_port import Claims
 
 _LIVE = ("queued", "running")
@@ -40,18 +38,14 @@ class Cancelling:
             live = {row["_id"]: row for row in found if row["state"] in _LIVE}
             done = await self._rows.apply([cancel_of(tuple(live), now, stamp)] if live else [])
             rows = [row for key, row in live.items() if key in done]
-        self._tell(namespace, rows)
+        self._tell(rows)
         cancelled = {id_of(row) for row in rows}
         return [inv_id for inv_id in wanted if inv_id in cancelled]
 
-    def _tell(self, namespace: str, rows: Sequence[Invocation]) -> None:
-        by_queue: defaultdict[str, list[Invocation]] = defaultdict(list)
-        for row in rows:
-            by_queue[queue_of(row)].append(row)
-        for name, group in by_queue.items():
-            queue = QueueKey(namespace, name)
+    def _tell(self, rows: Sequence[Invocation]) -> None:
+        for queue, group in by_queue(rows).items():
             self._placing.drop_soon(queue, [id_of(row) for row in group])
             ended = [Outcome(id_of(row), "killed", row["attempt"]) for row in group]
             # Workers look at what they hold when work is taken away.
             rings = [Ring(work_topic(queue)), Ring(change_topic(queue))]
-            self._bells.ring([*done_rings(namespace, ended), *rings])
+            self._bells.ring([*done_rings(queue.namespace, ended), *rings])

@@ -117,7 +117,8 @@ class Claiming:
         kind: str | None,
         temperature: float | None,
     ) -> Ask | None:
-        record = await self._queues.peek(queue) or undeclared(queue, 0.0)
+        found = await self._queues.peek(queue)
+        record = found or undeclared(queue, 0.0)
         kind = record["kind"] if kind is None else kind
         if kind not in QUEUE_KINDS:
             raise BadRequest(f"queue kind {kind!r}: use one of {', '.join(QUEUE_KINDS)}")
@@ -127,8 +128,8 @@ class Claiming:
             raise BadRequest(f"temperature {temperature!r}: use a finite number above 0 (1.0 is usual)")
         lease_s = record["legacyLeaseS"] if lease_s is None else lease_s
         check_lease(lease_s)
-        if n < 1 or record["state"] != "active":
-            return None
+        if n < 1 or found is None or record["state"] != "active":
+            return None  # a queue without a document has no rows: its first submission makes it
         cutoff_s = _number(record["admission"].get("deadline_cutoff_s"), 0.0)
         return Ask(queue, worker_id, n, kind, temperature, lease_s, cutoff_s)
 

@@ -51,7 +51,7 @@ class Copies(Generic[K, V]):
 
     async def get(self, key: K) -> V:
         """Give the value. Raises what ``read`` raises."""
-        while not self.has(key):
+        while not self._fresh(key):
             reading = self._reading.get(key)
             if reading is None:
                 return await asyncio.shield(self._begin(key))
@@ -60,7 +60,10 @@ class Copies(Generic[K, V]):
         return self._copies[key].value  # type: ignore[return-value]
 
     def has(self, key: K) -> bool:
-        """Whether ``get`` would answer without a read."""
+        """Whether ``get`` would answer without a read of its own."""
+        return key in self._reading or self._fresh(key)
+
+    def _fresh(self, key: K) -> bool:
         copy = self._copies.get(key)
         if copy is None:
             return False

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 import uuid
-from collections import defaultdict
 from collections.abc import Sequence
 
 from lakeshore_controlplane.clock import Clock
 from lakeshore_controlplane.documents import Invocation, InvocationState
 from lakeshore_controlplane.services.attempt_ends import expiry_of, grouped, overdue_of
-from lakeshore_controlplane.services.placing import Placing
-from lakeshore_controlplane.services.submission import id_of, queue_of
+from lakeshore_controlplane.services.placing import Placing, by_queue
+from lakeshore_controlplane.services.submission import id_of
 from lakeshore_controlplane.services.tallies import Tallies
 from lakeshore_controlplane.services.topics import Outcome, change_topic, done_rings, work_topic
 from lakeshore_controlplane.store.bells.port import Bells, Ring
@@ -72,9 +71,10 @@ class Expiring:
             return
         now, stamp = self._clock.steady(), uuid.uuid4().hex
         changes = grouped([expiry_of(row, now, stamp) for row in rows])
+        ended = {key for change in changes if change.sets["state"] != "queued" for key in change.keys}
+        await self._placing.expect([row for row in rows if row["_id"] not in ended])
         done = await self._rows.apply(changes)
         self._tallies.lease_expiries += len(done)
-        ended = {key for change in changes if change.sets["state"] != "queued" for key in change.keys}
         await self._tell([row for row in rows if row["_id"] in done & ended], "failed")
         await self._queue_again([row for row in rows if row["_id"] in done - ended])
 
@@ -93,20 +93,13 @@ class Expiring:
             await self._placing.hold(queue, [id_of(row) for row in rows], until)
 
     async def _queue_again(self, rows: Sequence[Invocation]) -> None:
-        for queue, group in _by_queue(rows).items():
+        for queue, group in by_queue(rows).items():
             await self._placing.push(queue, [{**row, "dueAt": row.get("leaseUntil", 0.0)} for row in group])
             self._bells.ring([Ring(work_topic(queue)), Ring(change_topic(queue))])
 
     async def _tell(self, rows: Sequence[Invocation], state: InvocationState) -> None:
-        for queue, group in _by_queue(rows).items():
+        for queue, group in by_queue(rows).items():
             await self._placing.drop(queue, [id_of(row) for row in group])
             # The error is on the row: a bell with one carries the id alone.
             ended = [Outcome(id_of(row), state, row["attempt"], error={}) for row in group]
             self._bells.ring([*done_rings(queue.namespace, ended), Ring(change_topic(queue))])
-
-
-def _by_queue(rows: Sequence[Invocation]) -> dict[QueueKey, list[Invocation]]:
-    found: defaultdict[QueueKey, list[Invocation]] = defaultdict(list)
-    for row in rows:
-        found[QueueKey(row["namespaceId"], queue_of(row))].append(row)
-    return found

@@ -86,6 +86,7 @@ class Finishing:
         now = self._clock.steady()
         fates = {report.id: fate_of(report, worker_id, rows.get(report.id), now) for report in reports}
         accepted = {inv_id: fate for inv_id, fate in fates.items() if isinstance(fate, Accepted)}
+        await self._placing.expect([rows[i] for i, fate in accepted.items() if fate.state == "queued"])
         done = await self._rows.apply(grouped([fate.change for fate in accepted.values()]))
         taken = [
             (rows[report.id], report, accepted[report.id])
@@ -102,6 +103,7 @@ class Finishing:
         row = found[0] if found else None
         fate = fate_of(report, worker_id, row, self._clock.steady())
         if isinstance(fate, Accepted) and row is not None:
+            await self._placing.expect([row] if fate.state == "queued" else [])
             if await self._rows.apply_one(fate.change) is None:
                 row = next(iter(await self._rows.brief([key])), None)
                 fate = None if row is None else repeat_of(report, worker_id, row)

@@ -41,8 +41,8 @@ class Report:
 
     @property
     def needs_row(self) -> bool:
-        """Whether the change depends on what the row says: how often it crashed."""
-        return self.crashed and self.state != "succeeded"
+        """Whether the change depends on what the row says: how often it crashed, where it is queued again."""
+        return (self.crashed or self.retry) and self.state != "succeeded"
 
 
 class Accepted(NamedTuple):
@@ -95,7 +95,7 @@ def accept(
     if report.attempt is not None or row is not None:
         guard["attempt"] = report.attempt if row is None else row["attempt"]
     state, error, sets = _ending(report, now, 0 if row is None else row["crashes"])
-    adds = {"crashes": 1} if report.needs_row else {}
+    adds = {"crashes": 1} if report.crashed and report.state != "succeeded" else {}
     sets["lastReport"] = digest_of(report, worker_id) + state.encode()
     return Accepted(Change((key,), guard, sets, LEASE_FIELDS, adds, "lastReport"), state, error)
 

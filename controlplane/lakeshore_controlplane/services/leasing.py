@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import math
 import uuid
-from collections import defaultdict
 from collections.abc import Callable, Sequence
 
 from lakeshore_controlplane.clock import Clock
 from lakeshore_controlplane.documents import Invocation
 from lakeshore_controlplane.faults import BadRequest
 from lakeshore_controlplane.services.attempt_ends import grouped, release_of
-from lakeshore_controlplane.services.placing import Placing
+from lakeshore_controlplane.services.placing import Placing, by_queue
 from lakeshore_controlplane.services.queue_book import QueueBook
-from lakeshore_controlplane.services.submission import id_of, queue_of
+from lakeshore_controlplane.services.submission import id_of
 from lakeshore_controlplane.services.topics import change_topic, work_topic
 from lakeshore_controlplane.store.bells.port import Bells, Ring
 from lakeshore_controlplane.store.lane.port import Lane, LaneDownError, QueueKey
@@ -53,7 +52,7 @@ class Leasing:
         until = self._clock.steady() + lease_s
         held = await self._held(namespace, worker_id, wanted)
         # Held in the lane first: a row that is queued again at this moment is pushed after that, and stays pushed.
-        for queue, rows in _by_queue(held).items():
+        for queue, rows in by_queue(held).items():
             await self._placing.hold(queue, [id_of(row) for row in rows], until)
         keys = [row["_id"] for row in held]
         if keys and await self._rows.renew(keys, worker_id, until) < len(keys):
@@ -67,8 +66,9 @@ class Leasing:
         """Hand back claims that were never started, with their attempt; how many were still the worker's."""
         held = await self._held(namespace, worker_id, [*dict.fromkeys(ids)])
         stamp = uuid.uuid4().hex
+        await self._placing.expect(held)
         done = await self._rows.apply(grouped([release_of(row, stamp) for row in held]))
-        for queue, rows in _by_queue([row for row in held if row["_id"] in done]).items():
+        for queue, rows in by_queue([row for row in held if row["_id"] in done]).items():
             await self._placing.push(queue, rows)
             self._bells.ring([Ring(work_topic(queue)), Ring(change_topic(queue))])
         if done:
@@ -79,7 +79,7 @@ class Leasing:
         """Seconds until a delay, a deadline or a lease ends and wants a claim; None while the queue gives none."""
         queue = QueueKey(namespace, name)
         record = await self._queues.peek(queue)
-        if record is not None and record["state"] != "active":
+        if record is None or record["state"] != "active":
             return None
         at = await self._next_time(queue)
         return None if at is None else max(0.0, at - self._clock.steady())
@@ -105,7 +105,7 @@ class Leasing:
         """Undo the holds of rows that were queued again or ended since they were read."""
         kept = {row["_id"] for row in held}
         rows = await self._rows.brief([key for key in keys if key not in kept])
-        for queue, group in _by_queue(rows).items():
+        for queue, group in by_queue(rows).items():
             await self._placing.push(queue, [row for row in group if row["state"] == "queued"])
             ended = [id_of(row) for row in group if row["state"] not in ("queued", "running")]
             self._placing.drop_soon(queue, ended)
@@ -115,10 +115,3 @@ def check_lease(lease_s: float) -> None:
     """Raise ``BadRequest`` unless this many seconds can be a lease."""
     if not (math.isfinite(lease_s) and lease_s > 0):
         raise BadRequest(f"lease_s {lease_s!r}: use a finite number of seconds above 0")
-
-
-def _by_queue(rows: Sequence[Invocation]) -> dict[QueueKey, list[Invocation]]:
-    found: defaultdict[QueueKey, list[Invocation]] = defaultdict(list)
-    for row in rows:
-        found[QueueKey(row["namespaceId"], queue_of(row))].append(row)
-    return found

@@ -6,12 +6,12 @@ import asyncio
 import logging
 import uuid
 from collections import defaultdict
-from collections.abc import Coroutine, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 
 from lakeshore_controlplane.clock import Clock
 from lakeshore_controlplane.documents import Invocation
 from lakeshore_controlplane.faults import StoreUnavailable
-from lakeshore_controlplane.services.submission import id_of
+from lakeshore_controlplane.services.submission import id_of, queue_of
 from lakeshore_controlplane.services.tallies import Tallies
 from lakeshore_controlplane.services.topics import work_topic
 from lakeshore_controlplane.store.bells.port import Bells, Ring
@@ -37,8 +37,19 @@ def entry_at(row: Invocation, now: float) -> Entry:
 class Placing:
     """What services tell lanes. Lanes only give hints: one that is down is left alone, and looked after later."""
 
-    def __init__(self, *, lane: Lane, rows: Claims, bells: Bells, clock: Clock, tallies: Tallies) -> None:
+    def __init__(
+        self,
+        *,
+        lane: Lane,
+        rows: Claims,
+        bells: Bells,
+        clock: Clock,
+        tallies: Tallies,
+        returning: Callable[[QueueKey, int], Awaitable[None]] | None = None,
+    ) -> None:
+        """``returning(queue, n)`` is told before ``n`` rows are queued again, so that a queue's depth counts them."""
         self._lane = lane
+        self._returning = returning
         self._rows = rows
         self._bells = bells
         self._clock = clock
@@ -48,6 +59,12 @@ class Placing:
         self._tasks: set[asyncio.Task[object]] = set()
         self.doubtful: set[QueueKey] = set()
         """Queues whose lane missed something while it was down: it may be warm and wrong when it comes back."""
+
+    async def expect(self, rows: Iterable[Invocation]) -> None:
+        """Say that rows are about to be queued again."""
+        if self._returning is not None:
+            for queue, group in by_queue(rows).items():
+                await self._returning(queue, len(group))
 
     async def push(self, queue: QueueKey, rows: Iterable[Invocation]) -> None:
         """Put queued rows at their places."""
@@ -143,6 +160,14 @@ class Placing:
         task: asyncio.Task[object] = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+
+
+def by_queue(rows: Iterable[Invocation]) -> dict[QueueKey, list[Invocation]]:
+    """Group rows by their queue, in their order."""
+    found: defaultdict[QueueKey, list[Invocation]] = defaultdict(list)
+    for row in rows:
+        found[QueueKey(row["namespaceId"], queue_of(row))].append(row)
+    return found
 
 
 def _waits(row: Invocation) -> bool:

@@ -25,6 +25,8 @@ _MANY_ROWS = 20_000
 _LOOK_AGAIN_S = 5.0
 _LOOK_AGAIN_BLIND_S = 0.5
 """Seconds between two looks while bells may be lost or revisions are not known."""
+_SOON_S = 0.05
+"""Seconds after a bell until the next look: a revision may follow the bell that tells of it."""
 _KEPT = 1_024
 
 
@@ -32,6 +34,7 @@ _KEPT = 1_024
 class _Snapshot:
     signals: dict[str, object]
     revision: int | None
+    cursor: str  # of change_topic, from before the counts
     as_of: float  # plane time
     made_at: float  # time.monotonic
     serves_s: float  # whatever changes
@@ -66,6 +69,7 @@ class Signals:
         """Give a snapshot; with ``since``, wait up to ``wait_s`` until its revision is another one."""
         key, ends = QueueKey(namespace, queue), time.monotonic() + wait_s
         bell = self._bells.subscribe(change_topic(key))
+        rung = False
         try:
             while True:
                 found = await self._snapshot(key)
@@ -73,10 +77,15 @@ class Signals:
                 moved = found.revision is not None and found.signals["revision"] != since
                 if moved or since is None or left <= 0 or self._stopping():
                     return found.signals
-                blind = self._bells.degraded or found.revision is None
-                await bell.wait(min(left, _LOOK_AGAIN_BLIND_S if blind else _LOOK_AGAIN_S))
+                if rung:
+                    pause = _SOON_S
+                elif self._bells.degraded or found.revision is None:
+                    pause = _LOOK_AGAIN_BLIND_S
+                else:
+                    pause = _LOOK_AGAIN_S
+                rung = await bell.wait(min(left, pause))
                 await self._let_pass(found, ends)
-                if blind and found.revision is None and await self._revisions.known(key) is None:
+                if found.revision is None and await self._revisions.known(key) is None:
                     return (await self._snapshot(key)).signals
         finally:
             bell.close()
@@ -94,21 +103,20 @@ class Signals:
             async with lock:
                 revision = await self._revisions.known(queue)
                 kept = self._kept.get(queue)
-                if kept is not None and self._serves(kept, revision):
+                if kept is not None and self._serves(queue, kept, revision):
                     return kept
                 return await self._make(queue, revision)
         finally:
             if not lock.locked() and self._making.get(queue) is lock:
                 del self._making[queue]
 
-    def _serves(self, kept: _Snapshot, revision: int | None) -> bool:
-        age = self._clock.steady() - kept.as_of
-        if kept.revision == revision and 0 <= age <= _SAME_S:
-            return revision is not None or time.monotonic() - kept.made_at <= _SAME_S
-        return time.monotonic() - kept.made_at < kept.serves_s
+    def _serves(self, queue: QueueKey, kept: _Snapshot, revision: int | None) -> bool:
+        age, lasted = self._clock.steady() - kept.as_of, time.monotonic() - kept.made_at
+        same = kept.revision == revision and not self._bells.moved(change_topic(queue), kept.cursor)
+        return (same and 0 <= age <= _SAME_S and lasted <= _SAME_S) or lasted < kept.serves_s
 
     async def _make(self, queue: QueueKey, revision: int | None) -> _Snapshot:
-        began, now = time.monotonic(), self._clock.steady()
+        began, now, cursor = time.monotonic(), self._clock.steady(), self._bells.cursor(change_topic(queue))
         counted = await self._counts.of_queue(queue, now)
         tally = await self._statistics.read(queue)
         signals: dict[str, object] = {
@@ -125,7 +133,7 @@ class Signals:
         }
         ended = time.monotonic()
         many = counted.queued + counted.delayed + counted.leased >= _MANY_ROWS
-        made = _Snapshot(signals, revision, now, ended, _SHARE * (ended - began) if many else 0.0)
+        made = _Snapshot(signals, revision, cursor, now, ended, _SHARE * (ended - began) if many else 0.0)
         self._kept[queue] = made
         self._kept.move_to_end(queue)
         while len(self._kept) > _KEPT:

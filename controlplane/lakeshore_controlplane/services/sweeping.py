@@ -101,6 +101,7 @@ class Sweeping:
         """Give the next queues in turn; those in doubt are always among them."""
         if time.monotonic() - self._listed_at >= min(_LIST_S, self._audit_s):
             self._queues = sorted(await self._rows.queues())
+            self._audits = {queue: self._audits[queue] for queue in self._queues if queue in self._audits}
             self._listed_at = time.monotonic()
         first = self._place if self._place < len(self._queues) else 0
         self._place = first + _QUEUES_AT_A_TIME

@@ -142,9 +142,9 @@ class Workers:
         found.sort(key=lambda known: (known["startedAt"], known["_id"]))
         return [_shown(known, leased.get(_id(known), 0), now) for known in found]
 
-    def idle(self, namespace: str, worker_id: str) -> None:
-        """Note that an attempt of the worker ends now; written with the next ``flush``."""
-        self._note(WorkerKey(namespace, worker_id), "idleSince", self._clock.steady())
+    def idle(self, namespace: str, worker_id: str, at: float | None = None) -> None:
+        """Note that an attempt of the worker ended then, or now; written with the next ``flush``."""
+        self._note(WorkerKey(namespace, worker_id), "idleSince", self._clock.steady() if at is None else at)
 
     async def flush(self) -> None:
         """Write what was noted. After ``StoreUnavailable`` it is still noted: flush again later."""

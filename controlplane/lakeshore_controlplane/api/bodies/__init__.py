@@ -1,0 +1,1 @@
+"""The bodies of requests: shapes, types and bounds, checked before anything else happens."""

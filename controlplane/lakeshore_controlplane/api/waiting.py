@@ -1,0 +1,69 @@
+"""Producer routes that wait: for ends, for wake-ups."""
+
+from __future__ import annotations
+
+from lakeshore_controlplane.api.bodies.producer import Await, AwaitMany, Wait
+from lakeshore_controlplane.api.routing import Call, producer_routes
+from lakeshore_controlplane.services.topics import Outcome
+
+routes = producer_routes()
+
+
+@routes.add("POST", "/await", body=Await)
+async def await_one(call: Call) -> object:
+    """Wait for one end."""
+    body: Await = call.body
+    found = await call.plane.awaiting.outcome(
+        call.namespace, body.invocation_id, timeout_s=_limit(call, body.timeout_s)
+    )
+    if isinstance(found, Outcome):
+        return await _outcome(call, found, as_ref=body.accept_result_ref)
+    return {"state": "pending", "status": found}
+
+
+@routes.add("POST", "/await-many", body=AwaitMany)
+async def await_many(call: Call) -> object:
+    """Wait for the ends of many."""
+    body: AwaitMany = call.body
+    timeout_s = _limit(call, body.timeout_s)
+    if body.watch is None:
+        ended = await call.plane.awaiting.outcomes(call.namespace, body.ids, timeout_s=timeout_s)
+        return {"ended": [await _outcome(call, item, as_ref=body.accept_result_ref) for item in ended]}
+    told = await call.plane.watches.wait(
+        call.namespace, body.watch, body.ids, ack=body.ack, timeout_s=timeout_s
+    )
+    return {
+        "ended": [await _outcome(call, item, as_ref=body.accept_result_ref) for item in told.ended],
+        "watch": "known" if told.known else "new",
+        "number": told.number,
+    }
+
+
+@routes.add("POST", "/wait", body=Wait)
+async def wait(call: Call) -> object:
+    """Wait until a topic moves."""
+    body: Wait = call.body
+    cursors, woken = await call.plane.wakeups.wait(
+        call.namespace, body.topics, timeout_s=_limit(call, body.timeout_s)
+    )
+    return {"cursors": cursors, "woken": woken}
+
+
+def _limit(call: Call, timeout_s: float) -> float:
+    return min(timeout_s, call.plane.settings.longest_wait_s)
+
+
+async def _outcome(call: Call, found: Outcome, *, as_ref: bool) -> dict[str, object]:
+    answer: dict[str, object] = {
+        "invocation_id": found.id,
+        "state": found.state,
+        "result_blob": found.result,
+        "error": found.error,
+        "attempt": found.attempt,
+    }
+    if found.result_ref is None:
+        return answer
+    if as_ref:
+        size = await call.plane.payloads.size(call.namespace, found.result_ref)
+        return answer | {"result_ref": {"ref": found.result_ref, "size": size}}
+    return answer | {"result_blob": await call.plane.payloads.fetch(call.namespace, found.result_ref)}
