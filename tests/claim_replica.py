@@ -36,9 +36,10 @@ class Replica:
         self.book = QueueBook(rows=self.queue_rows, bells=self.bells, clock=clock)
         self.idle = []
         self.counted = []
+        self.when_rows_return = None
         rows, lane = wrap(ClaimRows(database)), wrap(lane)
         shared = {"rows": rows, "bells": self.bells, "clock": clock}
-        self.placing = Placing(lane=lane, tallies=self.tallies, **shared)
+        self.placing = Placing(lane=lane, tallies=self.tallies, returning=self._returns, **shared)
         self.expiring = Expiring(placing=self.placing, tallies=self.tallies, **shared)
         self.claiming = Claiming(
             lane=lane,
@@ -68,6 +69,10 @@ class Replica:
             every_s=0.01,
             audit_s=audit_s,
         )
+
+    async def _returns(self, queue, n):
+        if self.when_rows_return is not None:
+            await self.when_rows_return(queue, n)
 
     async def open(self):
         await self.database.ensure_indexes(INDEXES)

@@ -155,3 +155,28 @@ def test_next_due_is_the_nearest_time_that_wants_a_claim(replicas, begin):
         assert await one.leasing.next_due("ns", "q") == 0.0
 
     replicas.run(test)
+
+
+def test_a_queues_depth_is_told_of_rows_before_they_come_back(memory_replicas):
+    async def test(one):
+        told = []
+
+        async def returning(queue, n):
+            told.append((queue, n, [(await one.row(name))["state"] for name in ("a", "b", "c", "d")]))
+
+        one.when_rows_return = returning
+        await one.submit("a", "b", "c", "d")
+        await one.warm()
+        await one.claim("w", 4)
+        await one.leasing.release("ns", "w", ["a"])
+        await one.finishing.report("ns", "w", [failure("b", retry=True), failure("c")])
+        one.clock.advance(31)
+        await one.sweeping.sweep_once()
+        run, wait = "running", "queued"
+        assert told == [
+            (Q, 1, [run, run, run, run]),
+            (Q, 1, [wait, run, run, run]),
+            (Q, 1, [wait, wait, "failed", run]),
+        ]
+
+    memory_replicas.run(test)
