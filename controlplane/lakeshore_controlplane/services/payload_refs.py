@@ -66,6 +66,11 @@ def parse_ref(text: object) -> PayloadRef:
     return PayloadRef(kind, int(size), sha256, name)  # type: ignore[arg-type]
 
 
+def is_ref(text: object) -> bool:
+    """Tell whether a text could name a payload."""
+    return isinstance(text, str) and _REF.fullmatch(text) is not None
+
+
 def no_such_payload(text: object) -> NotFound:
     """Say that there is none of that name."""
     return NotFound(

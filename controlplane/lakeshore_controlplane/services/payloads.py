@@ -12,6 +12,7 @@ from lakeshore_controlplane.faults import BadRequest, PayloadTooLarge
 from lakeshore_controlplane.services.payload_refs import (
     PayloadRef,
     args_ref,
+    is_ref,
     new_payload_ref,
     no_such_payload,
     parse_ref,
@@ -179,7 +180,7 @@ class Payloads:
 
     async def discard(self, namespace: str, refs: Iterable[str]) -> None:
         """Delete payloads, before the rows that name them; one that is gone does not matter."""
-        keys = [parse_ref(ref).key(namespace) for ref in refs]
+        keys = [parse_ref(ref).key(namespace) for ref in refs if is_ref(ref)]
         if keys and self._blobs is not None:
             await self._blobs.delete(keys)
 

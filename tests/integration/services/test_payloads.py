@@ -220,6 +220,7 @@ def test_discarding_what_is_gone_is_no_trouble(run):
         await payloads.discard("ns", [stored.ref, stored.ref])
         await payloads.discard("ns", [stored.ref])
         await payloads.discard("ns", [])
+        await payloads.discard("ns", ["../no-reference"])
         with pytest.raises(NotFound):
             await payloads.fetch("ns", stored.ref)
 
