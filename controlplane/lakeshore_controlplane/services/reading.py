@@ -105,11 +105,13 @@ class Reading:
             left = ends - time.monotonic()
             if found.entries or found.done or left <= 0 or self._stopping():
                 return found
-            again_s = LOOK_AGAIN_DEGRADED_S if self._bells.degraded else LOOK_AGAIN_S
-            if await first_ring(heard, min(left, again_s)):
+            degraded = self._bells.degraded
+            if await first_ring(heard, min(left, LOOK_AGAIN_DEGRADED_S if degraded else LOOK_AGAIN_S)):
                 entries = await self._tail.read(place.name, place.since, place.max_bytes)
                 if entries:
                     return Batch(entries, state=found.state)
+            elif not degraded and time.monotonic() >= ends:
+                return found  # no bell, so nothing came since the last look
 
     async def _look(self, place: _Place) -> Batch:
         """Look at the rows once."""
