@@ -8,12 +8,15 @@ import random
 import pytest
 
 from dreamlake.lakeshore.dispatch import Dispatch
+from dreamlake.lakeshore.dispatch.http.plane import HttpDispatch
 from dreamlake.lakeshore.dispatch.plane import Submission
 from hand_clock import HandClock
+from servers.fixtures import document_server, mongo_database, mongo_url  # noqa: F401 - fixtures
+from servers.replica_thread import ReplicaThread
 
 
 class SqliteMemory:
-    def __init__(self, tmp_path):
+    def __init__(self, tmp_path, request):
         self.clock = HandClock()
         self.plane = Dispatch(":memory:", _clock=self.clock, _rng=random.Random(7))
 
@@ -26,7 +29,7 @@ class SqliteMemory:
 
 
 class SqliteFile:
-    def __init__(self, tmp_path):
+    def __init__(self, tmp_path, request):
         self.clock = HandClock()
         self._path = tmp_path / "dispatch.sqlite"
         self._opened = []
@@ -41,12 +44,37 @@ class SqliteFile:
             plane.close()
 
 
-HARNESSES = {"sqlite-memory": SqliteMemory, "sqlite-file": SqliteFile}
+class Http:
+    """A control plane of one replica, without Redis, spoken to over HTTP."""
+
+    def __init__(self, tmp_path, request):
+        self.clock = HandClock()
+        self._replica = ReplicaThread(
+            self.clock,
+            mongo_url=request.getfixturevalue("mongo_url"),
+            mongo_database=request.getfixturevalue("mongo_database"),
+            auth="off",
+        )
+        self._replica.__enter__()
+        self._opened = []
+        self.plane = self.another()
+
+    def another(self):
+        self._opened.append(HttpDispatch(self._replica.url, timeout=5.0))
+        return self._opened[-1]
+
+    def close(self):
+        for plane in self._opened:
+            plane.close()
+        self._replica.__exit__()
+
+
+HARNESSES = {"sqlite-memory": SqliteMemory, "sqlite-file": SqliteFile, "http": Http}
 
 
 @pytest.fixture(params=HARNESSES)
 def harness(request, tmp_path):
-    made = HARNESSES[request.param](tmp_path)
+    made = HARNESSES[request.param](tmp_path, request)
     yield made
     made.close()
 
