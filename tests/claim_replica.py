@@ -15,7 +15,7 @@ from lakeshore_controlplane.services.tallies import Tallies
 from lakeshore_controlplane.store.bells.local import LocalBells
 from lakeshore_controlplane.store.lane.port import QueueKey
 from lakeshore_controlplane.store.mongo.claims import ClaimRows
-from lakeshore_controlplane.store.mongo.invocations import INDEXES, InvocationRows
+from lakeshore_controlplane.store.mongo.invocations import INDEXES, InvocationRows, RowFilter
 from lakeshore_controlplane.store.mongo.queues import QueueRows
 
 TERMINAL = {"succeeded", "failed", "killed", "timeout"}
@@ -114,6 +114,9 @@ class Replica:
 
     async def row(self, inv_id, namespace="ns"):
         return await self.stored.get(namespace, inv_id)
+
+    async def rows_in(self, state):
+        return await self.stored.count("ns", RowFilter(state=state))
 
     async def state(self, inv_id, namespace="ns"):
         return (await self.row(inv_id, namespace))["state"]

@@ -136,14 +136,17 @@ class Claiming:
     async def _fill(self, ask: Ask, rows: list[Invocation]) -> None:
         """Add up to ``ask.n`` leased rows."""
         try:
-            warm = await self._from_lane(ask, rows)
+            if await self._from_lane(ask, rows):
+                return
         except LaneDownError:
             self._placing.doubtful.add(ask.queue)
-            warm = False
+            await self._from_rows(ask, rows)
         else:
-            if not warm:
-                self._placing.refill_soon(ask.queue)
-        if not warm and len(rows) < ask.n:
+            await self._from_rows(ask, rows)
+            self._placing.refill_soon(ask.queue)
+
+    async def _from_rows(self, ask: Ask, rows: list[Invocation]) -> None:
+        if len(rows) < ask.n:
             now = self._clock.steady()
             found = await self._bypass.claim(ask.queue, ask, ask.n - len(rows), now)
             rows += found

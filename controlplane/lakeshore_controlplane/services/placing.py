@@ -132,13 +132,20 @@ class Placing:
             await asyncio.gather(*late, return_exceptions=True)
 
     async def _fill(self, queue: QueueKey, page: list[Invocation]) -> None:
-        running = [row for row in page if row["state"] == "running"]
-        for until, ids in _by_end(running).items():
-            await self._lane.hold(queue, ids, min(until, self._clock.steady() + LONGEST_HOLD_S))
-        # A row that was queued again meanwhile is back in the lane and must not stay held.
-        again = [row for row in await self._rows.brief([row["_id"] for row in running]) if _waits(row)]
+        await self._put(queue, page)
+        # What moved since the page was read may have been told to the lane before the page was.
+        read = {row["_id"]: _moves_with(row) for row in page}
+        found = {row["_id"]: row for row in await self._rows.brief([*read])}
+        await self._put(queue, [row for key, row in found.items() if _moves_with(row) != read[key]])
+        over = [id_of(row) for row in page if row["_id"] not in found or not _is_live(found[row["_id"]])]
+        if over:
+            await self._lane.drop(queue, over)
+
+    async def _put(self, queue: QueueKey, rows: list[Invocation]) -> None:
         now = self._clock.steady()
-        entries = [entry_at(row, now) for row in [*page, *again] if _waits(row)]
+        for until, ids in _by_end([row for row in rows if row["state"] == "running"]).items():
+            await self._lane.hold(queue, ids, min(until, now + LONGEST_HOLD_S))
+        entries = [entry_at(row, now) for row in rows if row["state"] == "queued"]
         if entries:
             await self._lane.push(queue, entries)
 
@@ -170,8 +177,13 @@ def by_queue(rows: Iterable[Invocation]) -> dict[QueueKey, list[Invocation]]:
     return found
 
 
-def _waits(row: Invocation) -> bool:
-    return row["state"] == "queued"
+def _is_live(row: Invocation) -> bool:
+    return row["state"] in ("queued", "running")
+
+
+def _moves_with(row: Invocation) -> tuple[object, ...]:
+    """What a row's place depends on."""
+    return row["state"], row["dueAt"], row.get("leaseUntil")
 
 
 def _by_end(running: Sequence[Invocation]) -> dict[float, list[str]]:

@@ -77,15 +77,9 @@ def test_two_replicas_claim_a_thousand_rows_each_once(replicas):
         takers = [take(one, "a", 7), take(two, "b", 1), take(one, "c", 100), take(two, "d", 13)]
         got = [row for part in await asyncio.gather(*takers) for row in part]
         assert sorted(got) == [(name, 1) for name in names]
-        assert await one.stored.count("ns", _running()) == 1000
+        assert await one.rows_in("running") == 1000
 
     replicas.run(test)
-
-
-def _running():
-    from lakeshore_controlplane.store.mongo.invocations import RowFilter
-
-    return RowFilter(state="running")
 
 
 def test_places_of_rows_that_are_gone_ended_or_elsewhere_keep_nothing_back(replicas):

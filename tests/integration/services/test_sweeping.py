@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from claim_replica import success
+from claim_replica import failure, success
 from lakeshore_controlplane.faults import StoreUnavailable
 from lakeshore_controlplane.store.lane.port import Entry, LaneDownError, QueueKey
 
@@ -280,5 +280,44 @@ def test_stale_entries_of_another_queue_move_nothing(replicas):
         await one.lane.push(Q, [Entry("zzz", 1.0, 1)])
         assert await one.claim("w", 5) == [("b", 1)]
         assert await one.state("a") == "queued"
+
+    replicas.run(test)
+
+
+def test_a_lane_that_is_filled_while_everything_moves_ends_up_right(replicas):
+    """Claims, ends and retries go on from the rows while two replicas fill the lane again and again."""
+
+    async def test(one, two):
+        names = [f"i{n:03}" for n in range(300)]
+        await one.submit(*names)
+        done = asyncio.Event()
+
+        async def fill(replica):
+            while not done.is_set():
+                await replica.lane.forget(Q)
+                await replica.placing.refill(Q)
+
+        async def work(replica, worker):
+            ended = 0
+            while ended < 40:
+                for name, attempt in await replica.claim(worker, 2, lease_s=30):
+                    if attempt == 1 and int(name[1:]) % 5 == 0:
+                        report = failure(name, attempt, retry=True)
+                    else:
+                        report, ended = success(name, attempt), ended + 1
+                    await replica.finishing.report_one("ns", worker, report)
+
+        fillers = [asyncio.create_task(fill(replica)) for replica in (one, two)]
+        await asyncio.gather(*[work(each, f"w{n}") for n, each in enumerate((one, two, one, two))])
+        held = await one.claim("keeps", 20)
+        done.set()
+        await asyncio.gather(*fillers)
+        await asyncio.gather(one.placing.close(), two.placing.close())
+        await one.placing.refill(Q)
+        assert await one.lane.sizes(Q) == (await one.rows_in("queued"), 0, len(held))
+        assert len(held) == 20
+        while await one.claim("drains", 50):
+            pass
+        assert await one.rows_in("queued") == 0
 
     replicas.run(test)
