@@ -77,6 +77,8 @@ class Invocation(TypedDict):
     resultRef: NotRequired[str]
     error: NotRequired[ErrorInfo | None]
     lastReport: NotRequired[bytes]
+    purgeBy: NotRequired[str]  # the replica that removes it, until ``purgeUntil``
+    purgeUntil: NotRequired[float]
 
 
 class Admission(TypedDict, total=False):
@@ -112,6 +114,7 @@ class QueueStats(TypedDict):
     arrived: int
     finished: int
     meanDurationS: NotRequired[float]
+    changedAt: NotRequired[float]
 
 
 class Worker(TypedDict):

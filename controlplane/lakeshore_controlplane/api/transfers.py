@@ -56,6 +56,9 @@ async def put_code(call: Call) -> object:
 @producing.add("GET", "/code-repos/{id:path}/archive")
 @working.add("GET", "/code-repos/{id:path}/archive")
 async def get_code(call: Call) -> object:
-    """Give an archive."""
+    """Give an archive, or the URL where it lies."""
+    url = await call.plane.code_repos.url(call.namespace, call.path("id"))
+    if url is not None:
+        return RedirectResponse(url, 307)
     data = await call.plane.code_repos.fetch(call.namespace, call.path("id"))
     return Response(data, media_type=_RAW)

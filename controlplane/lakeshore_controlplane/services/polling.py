@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from lakeshore_controlplane.documents import Invocation
+from lakeshore_controlplane.faults import NotFound, StoreUnavailable
 from lakeshore_controlplane.services.claiming import Claiming
 from lakeshore_controlplane.services.finishing import Finishing, Report
+from lakeshore_controlplane.services.first_ring import first_ring
 from lakeshore_controlplane.services.leasing import Leasing
 from lakeshore_controlplane.services.payloads import Payloads
+from lakeshore_controlplane.services.submission import id_of
 from lakeshore_controlplane.services.topics import work_topic
-from lakeshore_controlplane.services.workers import Workers
+from lakeshore_controlplane.services.workers import Workers, worker_topic
 from lakeshore_controlplane.store.bells.port import Bells, Subscription
 from lakeshore_controlplane.store.lane.port import QueueKey
+from lakeshore_controlplane.store.mongo.workers import WorkerKey
 
 _LOOK_AGAIN_S = 5.0
 _LOOK_AGAIN_DEGRADED_S = 0.5
@@ -81,7 +84,7 @@ class Polling:
         if orders.cordoned:
             return PollAnswer([], fenced, None)
         rows, due = await self._take(namespace, request)
-        return PollAnswer([await self._command(namespace, row) for row in rows], fenced, due)
+        return PollAnswer(await self._commands(namespace, request.worker_id, rows), fenced, due)
 
     async def _take(self, namespace: str, request: PollRequest) -> tuple[list[Invocation], float | None]:
         if request.timeout_s <= 0:
@@ -89,7 +92,9 @@ class Polling:
             short = len(rows) < request.most and len(request.queues) == 1
             due = await self._leasing.next_due(namespace, request.queues[0]) if short else None
             return rows, due
-        bells = [self._bells.subscribe(work_topic(QueueKey(namespace, name))) for name in request.queues]
+        topics = [work_topic(QueueKey(namespace, name)) for name in request.queues]
+        topics.append(worker_topic(WorkerKey(namespace, request.worker_id)))
+        bells = [self._bells.subscribe(topic) for topic in topics]
         try:
             return await self._wait_for_work(namespace, request, bells), None
         finally:
@@ -117,10 +122,7 @@ class Polling:
             due = await self._leasing.next_due(namespace, name)
             if due is not None:
                 limit = min(limit, max(due, _SHORTEST_S))
-        if len(bells) == 1:
-            await bells[0].wait(limit)
-        else:
-            await first_of(bells, limit)
+        await first_ring(bells, limit)
 
     async def _claim(self, namespace: str, request: PollRequest) -> list[Invocation]:
         rows: list[Invocation] = []
@@ -138,8 +140,28 @@ class Polling:
                 break
         return rows
 
-    async def _command(self, namespace: str, row: Invocation) -> dict[str, Any]:
-        return run_command(row, await self._payloads.args_of(namespace, row))
+    async def _commands(
+        self, namespace: str, worker_id: str, rows: Sequence[Invocation]
+    ) -> list[dict[str, Any]]:
+        """Make the orders. A row whose arguments are gone fails; one whose arguments cannot be had now goes back."""
+        commands, later = [], None
+        for row in rows:
+            try:
+                commands.append(run_command(row, await self._args(namespace, row)))
+            except NotFound:
+                await self._finishing.report(namespace, worker_id, [args_lost(row)])
+            except StoreUnavailable as refusal:
+                later = refusal
+                await self._leasing.release(namespace, worker_id, [id_of(row)])
+        if later is not None and not commands:
+            raise later
+        return commands
+
+    async def _args(self, namespace: str, row: Invocation) -> dict[str, Any]:
+        ref = row.get("argsRef")
+        if ref is not None and self._payloads.served_by_ref(ref):
+            return {"args_ref": ref}
+        return {"args_blob": await self._payloads.args_of(namespace, row)}
 
 
 def hibernate(worker_id: str) -> dict[str, Any]:
@@ -147,15 +169,24 @@ def hibernate(worker_id: str) -> dict[str, Any]:
     return {"id": f"hibernate-{worker_id}", "kind": "hibernate", "body": {"reason": "drain"}}
 
 
-def run_command(row: Invocation, args: bytes) -> dict[str, Any]:
-    """Make the order to run a claimed row."""
-    inv_id = row["_id"].partition("/")[2]
+def args_lost(row: Invocation) -> Report:
+    """Make the report that ends a row whose arguments nobody can find any more."""
+    error = {
+        "type": "PayloadLost",
+        "message": "its arguments are not in the blob store any more: submit it again",
+    }
+    return Report(id_of(row), row["attempt"], "failed", error=error)
+
+
+def run_command(row: Invocation, args: dict[str, Any]) -> dict[str, Any]:
+    """Make the order to run a claimed row; ``args``: its ``args_blob`` or ``args_ref``."""
+    inv_id = id_of(row)
     config = row["runConfig"]
     body: dict[str, Any] = {
         "invocation_id": inv_id,
         "queue": config["queue"],
         "function": row.get("function") or {},
-        "args_blob": args,
+        **args,
         "run_config": config,
         "attempt": row["attempt"],
         "crashes": row["crashes"],
@@ -168,14 +199,3 @@ def run_command(row: Invocation, args: bytes) -> dict[str, Any]:
     if row.get("codeRepoId"):
         body["code_repo"] = row["codeRepoId"]
     return {"id": f"{inv_id}-{row['attempt']}", "kind": "run", "body": body}
-
-
-async def first_of(bells: Sequence[Subscription], limit: float) -> None:
-    """Wait until one of them rings, or ``limit`` seconds."""
-    tasks = [asyncio.ensure_future(bell.wait(limit)) for bell in bells]
-    try:
-        await asyncio.wait(tasks, timeout=limit, return_when=asyncio.FIRST_COMPLETED)
-    finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
