@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import TypeAlias
 
-from lakeshore_controlplane.documents import TERMINAL_STATES
+from lakeshore_controlplane.documents import TERMINAL_STATES, Invocation
 from lakeshore_controlplane.faults import Refusal
 from lakeshore_controlplane.services.topics import Outcome, done_topic, ended_of, outcome_of
 from lakeshore_controlplane.store.bells.port import Bells, Subscription
@@ -27,6 +27,7 @@ _TICK_S = 0.5
 _LOOK_SHARE = 5
 """Looking again at everything takes at most one part in so many of the time, however many wait."""
 _TOGETHER = 500
+_TOGETHER_BYTES = 8 * 1024 * 1024
 _LISTEN_S = 60.0
 _STAY_S = 10.0
 """Seconds that a namespace is listened to after the last one who waited left."""
@@ -44,6 +45,7 @@ class _Hall:
         self.wanted: dict[str, None] = {}  # of bells that had no outcome with them
         self.look_at_all = False
         self.wake = asyncio.Event()
+        self.looking = asyncio.Lock()
         self.tasks: list[asyncio.Task[None]] = []
 
     def add(self, inv_id: str, ended: Ended) -> None:
@@ -115,14 +117,39 @@ class Finishers:
         """Look rows up and tell of those that ended; the states of all that are there, or of the ended ones."""
         states: dict[str, str] = {}
         for start in range(0, len(ids), _TOGETHER):
+            ended: list[Invocation] = []
+            size = 0
             some = ids[start : start + _TOGETHER]
             async for row in self._rows.outcomes(namespace, some, ended_only=ended_only):
-                inv_id = row["_id"].partition("/")[2]
-                states[inv_id] = row["state"]
-                hall = self._halls.get(namespace)
-                if hall is not None and row["state"] in TERMINAL_STATES:
-                    hall.settle(inv_id, outcome_of(row))
+                states[row["_id"].partition("/")[2]] = row["state"]
+                if row["state"] in TERMINAL_STATES:
+                    ended.append(row)
+                    size += len(row.get("resultBlob") or b"")
+                if size >= _TOGETHER_BYTES:
+                    self._settle(namespace, ended)
+                    ended, size = [], 0
+            self._settle(namespace, ended)
         return states
+
+    def _settle(self, namespace: str, ended: list[Invocation]) -> None:
+        """Tell of rows in the order in which they ended, as far as that is known."""
+        hall = self._halls.get(namespace)
+        if hall is not None:
+            for row in sorted(ended, key=lambda row: (row.get("finishedAt", 0.0), row.get("order", 0))):
+                outcome = outcome_of(row)
+                hall.settle(outcome.id, outcome)
+
+    async def catch_up(self, namespace: str, ids: Sequence[str]) -> None:
+        """Tell now of what has ended of ``ids``: all that rang here, and when they are few whatever their rows say."""
+        hall = self._halls.get(namespace)
+        if hall is None:
+            return
+        for payload in hall.heard.payloads():
+            hall.hear(payload)
+        if hall.look_at_all or self._bells.degraded or len(ids) <= _TOGETHER:
+            await self.look(namespace, ids)
+        else:
+            await self._look_at_wanted(namespace, hall)
 
     async def close(self) -> None:
         """Stop listening; all who still wait are told None."""
@@ -174,8 +201,9 @@ class Finishers:
         self._leave(namespace, hall)
 
     async def _look_at_wanted(self, namespace: str, hall: _Hall) -> None:
-        wanted, hall.wanted = hall.wanted, {}
-        await self.look(namespace, [inv_id for inv_id in wanted if inv_id in hall.waiting])
+        async with hall.looking:  # who comes second wants to know what the first one finds
+            wanted, hall.wanted = hall.wanted, {}
+            await self.look(namespace, [inv_id for inv_id in wanted if inv_id in hall.waiting])
 
     def _leave(self, namespace: str, hall: _Hall) -> None:
         if self._halls.get(namespace) is hall:

@@ -114,6 +114,8 @@ class Watches:
         turn = watch.turn
         watch.rouse()
         await self._add(namespace, watch, ids)
+        if timeout_s <= 0 and watch.pending:
+            await self._finishers.catch_up(namespace, [*watch.pending])
         await self._pause(watch, timeout_s)
         if watch.turn != turn:
             return Told([], known, watch.number)

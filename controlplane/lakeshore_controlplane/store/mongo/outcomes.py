@@ -8,7 +8,7 @@ from typing import Protocol, cast
 from lakeshore_controlplane.documents import TERMINAL_STATES, Invocation
 from lakeshore_controlplane.store.mongo.database import Database, Document
 
-_OUTCOME = {"state": 1, "attempt": 1, "resultBlob": 1, "resultRef": 1, "error": 1}
+_OUTCOME = dict.fromkeys(("state", "attempt", "resultBlob", "resultRef", "error", "finishedAt", "order"), 1)
 _HOLDER = {"state": 1, "attempt": 1, "workerId": 1}
 
 
