@@ -22,7 +22,9 @@ LONGEST_HOLD_S = 60.0
 """No hold is longer, whatever the lease: what a lane got wrong comes up again after this time at the latest."""
 
 _PAGE = 1_000
-_REFILL_TTL_S = 60.0
+_REFILL_TTL_S = 30.0
+_REFILL_RATE = 2_000
+"""Rows a second that a refill does at the least: it is taken over by others only when it surely is dead."""
 _ENDS_OF_A_PAGE = 50
 _log = logging.getLogger(__name__)
 
@@ -111,7 +113,8 @@ class Placing:
         owner = uuid.uuid4().hex
         self._refilling.add(queue)
         try:
-            if not await self._lane.begin_refill(queue, owner, _REFILL_TTL_S):
+            ttl_s = _REFILL_TTL_S + await self._rows.count_queued(queue) / _REFILL_RATE
+            if not await self._lane.begin_refill(queue, owner, ttl_s):
                 return False
             async for page in self._rows.walk(queue, _PAGE):
                 await self._fill(queue, page)

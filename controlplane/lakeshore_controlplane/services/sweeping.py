@@ -6,7 +6,9 @@ import asyncio
 import logging
 import random
 import time
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from itertools import islice
 
 from lakeshore_controlplane.clock import Clock
 from lakeshore_controlplane.faults import StoreUnavailable
@@ -18,6 +20,7 @@ from lakeshore_controlplane.store.mongo.claims_port import Claims
 
 _QUEUES_AT_A_TIME = 100
 _LIST_S = 5.0
+_LOOKS = 20
 _BACKOFF_MOST_S = 15.0
 _SHARE = 50
 """An audit that took t seconds is not repeated before this many times t have passed."""
@@ -58,24 +61,35 @@ class Sweeping:
         self._queues: list[QueueKey] = []
         self._listed_at = -_LIST_S
         self._place = 0
-        self._task: asyncio.Task[None] | None = None
+        self._tasks: list[asyncio.Task[None]] = []
 
     async def start(self) -> None:
         """Sweep from now on."""
-        if self._task is None:
-            self._task = asyncio.create_task(self._run(), name="sweeper")
+        if not self._tasks:
+            # Apart, so that no lease waits for a large lane to be filled.
+            self._tasks = [
+                asyncio.create_task(self._repeat(self._settle), name="sweeper of rows"),
+                asyncio.create_task(self._repeat(self._sweep_lanes), name="sweeper of lanes"),
+            ]
 
     async def stop(self) -> None:
         """Stop, at once; another replica or the next start goes on from the rows."""
-        task, self._task = self._task, None
-        if task is not None:
+        tasks, self._tasks = self._tasks, []
+        for task in tasks:
             task.cancel()
-            await asyncio.gather(task, return_exceptions=True)
+        await asyncio.gather(*tasks, return_exceptions=True)
 
     async def sweep_once(self) -> None:
         """Do all of it once. Raises ``StoreUnavailable`` when the database does not answer."""
-        while await self._expiring.settle_all() >= AT_A_TIME:
-            pass
+        await self._settle()
+        await self._sweep_lanes()
+
+    async def _settle(self) -> None:
+        for _ in range(_LOOKS):
+            if await self._expiring.settle_all() < AT_A_TIME:
+                return
+
+    async def _sweep_lanes(self) -> None:
         for queue in await self._next_queues():
             try:
                 await self._sweep_lane(queue)
@@ -83,12 +97,12 @@ class Sweeping:
                 self._placing.doubtful.add(queue)
                 return  # the claims go by the rows now
 
-    async def _run(self) -> None:
+    async def _repeat(self, work: Callable[[], Awaitable[None]]) -> None:
         pause = self._every_s
         while True:
             await asyncio.sleep(pause * random.uniform(0.75, 1.25))  # noqa: S311 - replicas out of step
             try:
-                await self.sweep_once()
+                await work()
                 pause = self._every_s
             except StoreUnavailable as exc:
                 pause = min(2 * pause, _BACKOFF_MOST_S)
@@ -98,14 +112,14 @@ class Sweeping:
                 _log.exception("the sweeper failed and goes on in %.0f s", pause)
 
     async def _next_queues(self) -> list[QueueKey]:
-        """Give the next queues in turn; those in doubt are always among them."""
+        """Give the next queues in turn; some of those in doubt are always among them."""
         if time.monotonic() - self._listed_at >= min(_LIST_S, self._audit_s):
             self._queues = sorted(await self._rows.queues())
             self._audits = {queue: self._audits[queue] for queue in self._queues if queue in self._audits}
             self._listed_at = time.monotonic()
         first = self._place if self._place < len(self._queues) else 0
         self._place = first + _QUEUES_AT_A_TIME
-        doubtful = self._placing.doubtful
+        doubtful = [*islice(self._placing.doubtful, _QUEUES_AT_A_TIME)]
         turn = [queue for queue in self._queues[first : self._place] if queue not in doubtful]
         return [*doubtful, *turn]
 
