@@ -36,6 +36,7 @@ async def await_many(call: Call) -> object:
         "ended": [await _outcome(call, item, as_ref=body.accept_result_ref) for item in told.ended],
         "watch": "known" if told.known else "new",
         "number": told.number,
+        "more": told.more,
     }
 
 
