@@ -18,7 +18,7 @@ PER_WATCH = 100_000
 IN_ALL = 1_000_000
 EXPIRES_S = 120.0
 _TIDY_S = 30.0
-_MOST_TOLD = 5_000
+_MOST_TOLD = 10_000
 _MOST_BYTES = 8 * 1024 * 1024
 _KEPT_BYTES = 8 * 1024 * 1024
 """Bytes of outcomes that one watch keeps for a client that does not ask; the rest is read again from the rows."""
