@@ -102,6 +102,8 @@ class _Assembly:
         self.statistics_rows = statistics.StatisticsRows(database)
         self.journal_rows = journals.JournalRows(database)
         self.outcome_rows = outcomes.OutcomeRows(database)
+        self.namespace_rows = namespaces.NamespaceRows(database)
+        self.event_log = EventLog(rows=events.EventRows(database), clock=self.clock)
         self.payloads = Payloads(
             blobs=stores.blobs, inline_limit=settings.inline_limit, through_limit=settings.payload_limit
         )
@@ -156,7 +158,7 @@ class _Assembly:
                 bells=bells,
                 stopping=self.stopping,
             ),
-            event_log=EventLog(rows=events.EventRows(database), clock=clock),
+            event_log=self.event_log,
             queues=Queues(rows=self.queue_rows, lane=self.stores.lane, bells=bells, clock=clock),
             signals=signals,
             workers=self.workers,
@@ -165,7 +167,7 @@ class _Assembly:
             ),
             retention=retention,
             identity=self.identity,
-            namespaces=Namespaces(rows=namespaces.NamespaceRows(database), bells=bells, clock=clock),
+            namespaces=Namespaces(rows=self.namespace_rows, bells=bells, clock=clock),
             payloads=self.payloads,
             code_repos=CodeRepos(
                 rows=code_repos.CodeRepoRows(database),
@@ -273,6 +275,7 @@ class _Assembly:
                 Chore("idle-notes", 2.0, self.workers.flush),
                 Chore("old-workers", 60.0, self.workers.sweep),
                 Chore("retention", 30.0, retention.sweep),
+                Chore("old-events", 3600.0, self._forget_old_events),
                 Chore("queue-gauges", 15.0, gauges.measure_queues),
                 Chore("storage-gauges", 60.0, gauges.measure_storage),
             ]
@@ -290,6 +293,10 @@ class _Assembly:
             chores.close,
         ]
         made.on_stop.append(self.stores.bells.ring_all)
+
+    async def _forget_old_events(self) -> None:
+        for namespace in {"default", *(known["_id"] for known in await self.namespace_rows.all())}:
+            await self.event_log.forget_old(namespace)
 
     async def _open(self) -> None:
         database = self.stores.database

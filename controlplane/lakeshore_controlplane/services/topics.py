@@ -12,7 +12,7 @@ from lakeshore_controlplane.store.bells.port import Ring
 from lakeshore_controlplane.store.lane.port import QueueKey
 
 _INLINE = 2048
-"""Bytes of a result that ride on the bell itself; what is larger is read from the row."""
+"""Bytes of a result or an error that ride on the bell itself; what is larger is read from the row."""
 
 
 class Outcome(NamedTuple):
@@ -72,7 +72,9 @@ def done_rings(namespace: str, outcomes: list[Outcome]) -> list[Ring]:
 
 
 def _encode(outcome: Outcome) -> bytes:
-    small = len(outcome.result or b"") <= _INLINE and outcome.error is None
+    text = outcome.error or {}
+    size = len(outcome.result or b"") + sum(len(str(part)) for part in text.values())
+    small = size <= _INLINE
     packed: bytes = msgpack.packb([*outcome] if small else [outcome.id], unicode_errors="surrogatepass")
     return packed
 
