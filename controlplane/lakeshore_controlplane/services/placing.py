@@ -127,12 +127,13 @@ class Placing:
         return True
 
     async def close(self) -> None:
-        """Let what runs in the background end, for at most 2 s."""
+        """Let what runs in the background end, for at most 2 s; then stop it."""
         if self._tasks:
             _, late = await asyncio.wait(self._tasks, timeout=2.0)
             for task in late:
                 task.cancel()
-            await asyncio.gather(*late, return_exceptions=True)
+            if late:
+                await asyncio.wait(late, timeout=2.0)
 
     async def _fill(self, queue: QueueKey, page: list[Invocation]) -> None:
         await self._put(queue, page)

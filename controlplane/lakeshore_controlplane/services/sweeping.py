@@ -21,6 +21,7 @@ from lakeshore_controlplane.store.mongo.claims_port import Claims
 _QUEUES_AT_A_TIME = 100
 _LIST_S = 5.0
 _LOOKS = 20
+_CANCELS = 10
 _BACKOFF_MOST_S = 15.0
 _SHARE = 50
 """An audit that took t seconds is not repeated before this many times t have passed."""
@@ -62,10 +63,12 @@ class Sweeping:
         self._listed_at = -_LIST_S
         self._place = 0
         self._tasks: list[asyncio.Task[None]] = []
+        self._stopped = False
 
     async def start(self) -> None:
         """Sweep from now on."""
         if not self._tasks:
+            self._stopped = False
             # Apart, so that no lease waits for a large lane to be filled.
             self._tasks = [
                 asyncio.create_task(self._repeat(self._settle), name="sweeper of rows"),
@@ -74,10 +77,15 @@ class Sweeping:
 
     async def stop(self) -> None:
         """Stop, at once; another replica or the next start goes on from the rows."""
-        tasks, self._tasks = self._tasks, []
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        left, self._tasks = set(self._tasks), []
+        self._stopped = True
+        for _ in range(_CANCELS):
+            if not left:
+                return
+            for task in left:
+                task.cancel()
+            # The database's driver may take a cancellation for a lost connection: say it again.
+            _, left = await asyncio.wait(left, timeout=1.0)
 
     async def sweep_once(self) -> None:
         """Do all of it once. Raises ``StoreUnavailable`` when the database does not answer."""
@@ -99,7 +107,7 @@ class Sweeping:
 
     async def _repeat(self, work: Callable[[], Awaitable[None]]) -> None:
         pause = self._every_s
-        while True:
+        while not self._stopped:
             await asyncio.sleep(pause * random.uniform(0.75, 1.25))  # noqa: S311 - replicas out of step
             try:
                 await work()
