@@ -42,6 +42,7 @@ from lakeshore_controlplane.services.wakeups import Wakeups
 from lakeshore_controlplane.services.watches import Watches
 from lakeshore_controlplane.services.workers import Workers
 from lakeshore_controlplane.settings import Settings, SettingsError
+from lakeshore_controlplane.store.lane.port import QueueKey
 from lakeshore_controlplane.store.mongo import (
     admission,
     claims,
@@ -110,7 +111,12 @@ class _Assembly:
         self.book = QueueBook(rows=self.queue_rows, bells=bells, clock=self.clock)
         self.statistics = Statistics(rows=self.statistics_rows, clock=self.clock)
         self.placing = Placing(
-            lane=lane, rows=self.claims, bells=bells, clock=self.clock, tallies=self.tallies
+            lane=lane,
+            rows=self.claims,
+            bells=bells,
+            clock=self.clock,
+            tallies=self.tallies,
+            returning=self._returning,
         )
         self.admission = Admission(
             books=admission.AdmissionRows(database), rows=self.rows, bells=bells, clock=self.clock
@@ -293,6 +299,11 @@ class _Assembly:
             chores.close,
         ]
         made.on_stop.append(self.stores.bells.ring_all)
+
+    async def _returning(self, queue: QueueKey, n: int) -> None:
+        known = await self.book.peek(queue)
+        if known is not None and known["admission"].get("max_depth") is not None:
+            await self.admission.returning(queue, n)
 
     async def _forget_old_events(self) -> None:
         for namespace in {"default", *(known["_id"] for known in await self.namespace_rows.all())}:

@@ -42,9 +42,10 @@ class Invocation(TypedDict):
 
     ``order`` grows with submission (microseconds of plane time, strictly growing per replica). ``dueAt``: not before.
     ``deadlineAt``: not after (plane time). ``attempt`` counts claims that started; ``crashes`` those that took their
-    worker down. While running: ``workerId``, ``leaseUntil``, ``claimId`` (random per batch of claims).
-    ``lastReport``: digest of the report that ended the last attempt, so that the same report sent twice gets its
-    first answer.
+    worker down. While running: ``workerId``, ``leaseUntil``, ``claimId``.
+    ``claimId`` stamps the batch of the last claim, release, expiry or cancel, and tells which rows it got.
+    ``lastReport``: digest of the report that ended the last attempt, and the state it led to, so that the same
+    report sent twice gets its first answer.
     """
 
     _id: str

@@ -90,6 +90,7 @@ async def _report(call: Call, item: AckItem) -> Report:
         retry=item.retry,
         delay_s=item.delay_s,
         crashed=item.crashed,
+        report_id=item.report_id,
     )
 
 

@@ -59,6 +59,7 @@ class AckItem(Body):
     retry: bool = False
     delay_s: Seconds = 0.0
     crashed: bool = False
+    report_id: Annotated[str, Field(max_length=64)] | None = None
 
 
 class Ack(AckItem):

@@ -58,6 +58,7 @@ class Database:
             connectTimeoutMS=_CONNECT_MS,
             retryWrites=True,
             w="majority",
+            journal=True,  # acknowledged means on the disk, also where there is one server alone
             appname="lakeshore",
             maxPoolSize=64,
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any
 
 from dreamlake.lakeshore.dispatch.arguments import check_claim
@@ -112,19 +113,27 @@ def _chunks(ids: list[str]) -> Iterator[list[str]]:
 
 def finish(requests: Requests, worker_id: str, attempt: int | None, item: Finished) -> None:
     """Report one attempt, of whatever number when ``attempt`` is None. Raises ``FencedError``."""
-    requests.post("daemon/ack", {**_report(item, attempt), "worker_id": worker_id})
+    requests.post("daemon/ack", {**_report(item, attempt), "worker_id": worker_id, "report_id": _new_id()})
 
 
 def ack_many(requests: Requests, worker_id: str, items: Sequence[Finished]) -> set[str]:
     """Report attempts, up to 1,000 or 4 MiB a request; the ids that were fenced."""
     fenced: set[str] = set()
     for batch in _batches(items):
+        report_id = _new_id()
+        for report in batch:
+            report["report_id"] = report_id
         if len(batch) == 1:
             fenced.update(_ack_one(requests, worker_id, batch[0]))
         else:
             asked = {"worker_id": worker_id, "items": batch}
             fenced.update(requests.post("daemon/ack-many", asked)["fenced"])
     return fenced
+
+
+def _new_id() -> str:
+    """Name a call's reports: the request that is sent again has them under the same name, a new call has not."""
+    return os.urandom(8).hex()
 
 
 def _ack_one(requests: Requests, worker_id: str, report: dict[str, Any]) -> list[str]:
