@@ -91,6 +91,10 @@ class Partition:
             thread.join(10)
             assert not thread.is_alive(), "waited 10 s for the proxy's thread to end"
 
+    def reach(self):
+        """Connect to the server. Raises ``OSError``."""
+        return socket.create_connection(("127.0.0.1", self.target_port), 10)
+
     def _accept(self):
         while not self._closed:
             try:
@@ -105,7 +109,7 @@ class Partition:
         """Carry one connection: this thread towards the server, another back."""
         self._pass(self.to_server)
         try:
-            server = socket.create_connection(("127.0.0.1", self.target_port), 10)
+            server = self.reach()
         except OSError:
             break_connection(client)
             client.close()
