@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from lakeshore_controlplane.api.bodies.admin import NewNamespace, NewToken
 from lakeshore_controlplane.api.routing import Call, Routes, admin_routes, producer_routes
+from lakeshore_controlplane.faults import NotFound
 from lakeshore_controlplane.names import check_namespace, check_queue, check_worker
+from lakeshore_controlplane.services.caller import EVERYWHERE
 
 producing = producer_routes()
 routes = admin_routes()
@@ -49,7 +51,13 @@ async def drain(call: Call) -> object:
 @routes.add("GET", "/tokens")
 async def tokens(call: Call) -> object:
     """List tokens, without their plaintexts."""
-    return {"tokens": await call.plane.identity.tokens(call.namespace)}
+    found = await call.plane.identity.tokens(call.namespace, everywhere=_sees_all(call))
+    return {"tokens": found}
+
+
+def _sees_all(call: Call) -> bool:
+    """Whether tokens of all namespaces, as the caller's own is one, are the caller's business."""
+    return call.caller is not None and call.caller.namespace == EVERYWHERE
 
 
 @routes.add("POST", "/tokens", body=NewToken)
@@ -64,7 +72,10 @@ async def add_token(call: Call) -> object:
 @routes.add("DELETE", "/tokens/{token}")
 async def revoke_token(call: Call) -> object:
     """Revoke a token."""
-    await call.plane.identity.revoke(call.namespace, call.path("token"))
+    token_id = call.path("token")
+    if token_id.startswith("dlk_"):  # a secret in a path is not to be repeated
+        raise NotFound("there is no token with that id", hint="give the token's id, not the token itself")
+    await call.plane.identity.revoke(call.namespace, token_id, everywhere=_sees_all(call))
     return {"ok": True}
 
 

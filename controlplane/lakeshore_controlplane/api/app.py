@@ -10,6 +10,7 @@ from fastapi import FastAPI
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
+from starlette.routing import Match, Route
 
 from lakeshore_controlplane.api import admin, health, journals, producing, queues, transfers, waiting, working
 from lakeshore_controlplane.api.decoding import JSON, MSGPACK
@@ -53,7 +54,11 @@ def make_app(plane: ControlPlane) -> FastAPI:
             await plane.close()
 
     app = FastAPI(
-        title="Lakeshore control plane", version=VERSION, lifespan=lifespan, openapi_url="/openapi.json"
+        title="Lakeshore control plane",
+        version=VERSION,
+        lifespan=lifespan,
+        openapi_url="/openapi.json",
+        redirect_slashes=False,  # such a redirect would go to whatever host the request names
     )
     app.router.routes.extend(starlette_routes(plane, TABLE))
     app.openapi = _described  # type: ignore[method-assign]
@@ -79,4 +84,14 @@ async def _unknown_route(request: Request, problem: Exception) -> Response:
     path = request.url.path
     prefer = MSGPACK if "/producer" in path or "/daemon" in path else JSON
     text = f"{request.method} {path[:200]} is not a route of this control plane"
-    return encode_refusal(request, made(text, hint="see /docs"), prefer)
+    response = encode_refusal(request, made(text, hint="see /docs"), prefer)
+    if status == 405:
+        response.headers["allow"] = ", ".join(sorted(_methods_at(request)))
+    return response
+
+
+def _methods_at(request: Request) -> set[str]:
+    """Give the methods that there are for a path; each is a route of its own."""
+    routes = [route for route in request.app.routes if isinstance(route, Route)]
+    there = [route for route in routes if route.matches(request.scope)[0] is not Match.NONE]
+    return {method for route in there for method in route.methods or ()}

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import json
 import zlib
+from collections.abc import Callable
 from io import BytesIO
 from typing import Any
 
@@ -16,13 +18,21 @@ from lakeshore_controlplane.faults import BadRequest, PayloadTooLarge
 MSGPACK = "application/msgpack"
 JSON = "application/json"
 _SMALL_BYTES = 512
+_COUNTED_FROM_BYTES = 256 << 10
 _MOST_NESTING = 64
+MOST_VALUES = 500_000
+"""Values in one body, each item and field counted: a byte of msgpack can ask for a hundred bytes of memory."""
+MOST_FREE_BYTES = 1 << 20
+"""Bytes of one free-form part, about: it lies in a row together with arguments, result and error."""
+SLOWEST_S = 30.0
+"""Seconds without a byte after which a body is given up."""
+_LONGEST = {"max_array_len": MOST_VALUES, "max_map_len": MOST_VALUES}
 
 
 async def read_body(request: Request, limit: int) -> bytes:
     """Read the body, unpacked from gzip. Raises ``PayloadTooLarge`` before more than ``limit`` bytes are kept."""
     announced = request.headers.get("content-length", "")
-    if announced.isdigit() and int(announced) > limit:
+    if announced.isascii() and announced.isdigit() and int(announced) > limit:
         raise _too_large(limit)
     body = await _collect(request, limit)
     encoding = request.headers.get("content-encoding", "identity")
@@ -39,13 +49,17 @@ async def _collect(request: Request, limit: int) -> bytes:
     chunks: list[bytes] = []
     size = 0
     try:
-        async for chunk in request.stream():
-            size += len(chunk)
-            if size > limit:
-                raise _too_large(limit)
-            chunks.append(chunk)
+        async with asyncio.timeout(SLOWEST_S) as patience:
+            async for chunk in request.stream():
+                size += len(chunk)
+                if size > limit:
+                    raise _too_large(limit)
+                chunks.append(chunk)
+                patience.reschedule(asyncio.get_running_loop().time() + SLOWEST_S)
     except ClientDisconnect as exc:
         raise BadRequest("the body ended early") from exc
+    except TimeoutError as exc:
+        raise BadRequest(f"no byte of the body came for {SLOWEST_S:g} s") from exc
     return chunks[0] if len(chunks) == 1 else b"".join(chunks)
 
 
@@ -76,6 +90,8 @@ def decode(body: bytes, content_type: str) -> Any:
 
 
 def _from_json(body: bytes) -> Any:
+    if len(body) > _COUNTED_FROM_BYTES and _json_values(body) > MOST_VALUES:
+        raise _too_many()
     try:
         return json.loads(body, parse_constant=_no_constant)
     except (ValueError, RecursionError) as exc:
@@ -86,49 +102,97 @@ def _no_constant(name: str) -> Any:
     raise ValueError(f"{name} is not JSON")
 
 
+def _json_values(body: bytes) -> int:
+    """Count values without building them; marks inside of texts count too."""
+    return sum(body.count(mark) for mark in (b",", b"[", b"{"))
+
+
 def _from_msgpack(body: bytes) -> Any:
     try:
         if len(body) > _SMALL_BYTES:  # a few bytes can claim lists of millions: prove that they are there
-            msgpack.Unpacker(BytesIO(body), max_buffer_size=len(body), strict_map_key=False).skip()
-        return msgpack.unpackb(body, unicode_errors="surrogatepass", strict_map_key=True)
+            _claimed(body).skip()
+        hook = _counter() if len(body) > _COUNTED_FROM_BYTES else None
+        return msgpack.unpackb(
+            body,
+            unicode_errors="surrogatepass",
+            strict_map_key=True,
+            object_hook=hook,
+            list_hook=hook,
+            **_LONGEST,
+        )
+    except PayloadTooLarge:
+        raise
     except Exception as exc:
+        if "exceeds max_" in str(exc) and len(body) > MOST_VALUES:
+            raise _too_many() from None
         raise BadRequest(
             f"the body is not msgpack: {type(exc).__name__}", hint="or set Content-Type: application/json"
         ) from None
 
 
-def check_storable(value: Any, depth: int = 0) -> Any:
+def _claimed(body: bytes) -> msgpack.Unpacker:
+    return msgpack.Unpacker(BytesIO(body), max_buffer_size=len(body), strict_map_key=False, **_LONGEST)
+
+
+def _counter() -> Callable[[Any], Any]:
+    """Make a hook that stops a body while it is built: once too many lists and maps have come, with what they hold."""
+    count = 0
+
+    def add(built: Any) -> Any:
+        nonlocal count
+        count += 1 + len(built)
+        if count > MOST_VALUES:
+            raise _too_many()
+        return built
+
+    return add
+
+
+def _too_many() -> PayloadTooLarge:
+    return PayloadTooLarge(
+        f"the body has more than {MOST_VALUES} values", hint="send it in parts, or as the bytes of a payload"
+    )
+
+
+def check_storable(value: Any) -> Any:
     """Give a free-form part of a body back. Raises ``ValueError`` for what a row cannot hold, or might misread."""
-    if depth > _MOST_NESTING:
-        raise ValueError(f"nested deeper than {_MOST_NESTING}")
-    if isinstance(value, dict):
-        for name, item in value.items():
-            _check_field_name(name)
-            check_storable(item, depth + 1)
-    elif isinstance(value, list):
-        for item in value:
-            check_storable(item, depth + 1)
-    elif isinstance(value, str):
-        _check_text(value)
-    elif isinstance(value, int) and not -(1 << 63) <= value < 1 << 63:
-        raise ValueError("a number beyond 64 bits")
-    elif not isinstance(value, str | bytes | bool | int | float | None):
-        raise ValueError(f"a {type(value).__name__} cannot be stored")
+    if _weigh(value, 0) > MOST_FREE_BYTES:
+        raise ValueError(f"larger than {MOST_FREE_BYTES} bytes: pass large values as arguments")
     return value
 
 
-def _check_field_name(name: Any) -> None:
+def _weigh(value: Any, depth: int) -> int:
+    """Give about how many bytes of a row it takes."""
+    if depth > _MOST_NESTING:
+        raise ValueError(f"nested deeper than {_MOST_NESTING}")
+    if isinstance(value, dict):
+        return 8 + sum(_weigh_name(name) + _weigh(item, depth + 1) for name, item in value.items())
+    if isinstance(value, list):
+        return 8 + sum(8 + _weigh(item, depth + 1) for item in value)
+    if isinstance(value, str):
+        return _weigh_text(value)
+    if isinstance(value, bytes):
+        return 8 + len(value)
+    if isinstance(value, int) and not -(1 << 63) <= value < 1 << 63:
+        raise ValueError("a number beyond 64 bits")
+    if not isinstance(value, bool | int | float | None):
+        raise ValueError(f"a {type(value).__name__} cannot be stored")
+    return 8
+
+
+def _weigh_name(name: Any) -> int:
     if not isinstance(name, str) or not name or name[0] == "$" or "." in name or "\0" in name:
         raise ValueError("a field's name must be text without . and NUL that does not begin with $")
-    _check_text(name)
+    return _weigh_text(name)
 
 
-def _check_text(text: str) -> None:
-    if not text.isascii():
-        try:
-            text.encode()
-        except UnicodeEncodeError:
-            raise ValueError("text with a lone surrogate cannot be stored") from None
+def _weigh_text(text: str) -> int:
+    if text.isascii():
+        return 8 + len(text)
+    try:
+        return 8 + len(text.encode())
+    except UnicodeEncodeError:
+        raise ValueError("text with a lone surrogate cannot be stored") from None
 
 
 def bytes_of(value: Any) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import gzip
 import json
+import math
 from typing import Any
 
 import msgpack
@@ -20,10 +21,7 @@ _GZIP_ABOVE = 64 << 10
 def encode(request: Request, value: object, *, status: int = 200, prefer: str = MSGPACK) -> Response:
     """Encode ``value`` as the caller accepts it; ``prefer`` where it does not say."""
     media = _media(request.headers.get("accept", ""), prefer)
-    if media == JSON:
-        body = json.dumps(value, default=_plain, allow_nan=False).encode()
-    else:
-        body = msgpack.packb(value, unicode_errors="surrogatepass")
+    body = _to_json(value) if media == JSON else msgpack.packb(value, unicode_errors="surrogatepass")
     headers: dict[str, str] = {}
     if len(body) > _GZIP_ABOVE and "gzip" in request.headers.get("accept-encoding", ""):
         body = gzip.compress(body, compresslevel=1, mtime=0)
@@ -45,6 +43,22 @@ def _media(accept: str, prefer: str) -> str:
     if prefer == MSGPACK:
         return JSON if JSON in accept and MSGPACK not in accept else MSGPACK
     return MSGPACK if MSGPACK in accept and JSON not in accept else JSON
+
+
+def _to_json(value: object) -> bytes:
+    try:
+        return json.dumps(value, default=_plain, allow_nan=False).encode()
+    except ValueError:  # a free-form part holds what msgpack can say and JSON cannot
+        return json.dumps(_finite(value), default=_plain, allow_nan=False).encode()
+
+
+def _finite(value: Any) -> Any:
+    """Give null for each number that JSON has no word for."""
+    if isinstance(value, dict):
+        return {name: _finite(item) for name, item in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [_finite(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _plain(value: Any) -> Any:

@@ -78,7 +78,7 @@ class Call:
         if given is None:
             return default
         try:
-            found = int(given[:32])
+            found = int(given) if len(given) <= 32 else least - 1
         except ValueError:
             found = least - 1
         if not least <= found <= most:
@@ -218,5 +218,9 @@ def validate(model: type[BaseModel], value: object) -> BaseModel:
         return model.model_validate(value)
     except ValidationError as exc:
         first = exc.errors(include_url=False, include_input=False, include_context=False)[0]
-        where = ".".join(str(part) for part in first["loc"]) or "the body"
-        raise BadRequest(f"{where}: {first['msg'].removeprefix('Value error, ')}") from None
+        where = ".".join(_short(str(part)) for part in first["loc"]) or "the body"
+        raise BadRequest(f"{where}: {_short(first['msg'].removeprefix('Value error, '), 400)}") from None
+
+
+def _short(text: str, most: int = 80) -> str:
+    return text if len(text) <= most else f"{text[:most]}..."

@@ -28,7 +28,7 @@ async def await_many(call: Call) -> object:
     timeout_s = _limit(call, body.timeout_s)
     if body.watch is None:
         ended = await call.plane.awaiting.outcomes(call.namespace, body.ids, timeout_s=timeout_s)
-        return {"ended": [await _outcome(call, item, as_ref=body.accept_result_ref) for item in ended]}
+        return {"ended": await _outcomes(call, ended, as_ref=body.accept_result_ref)}
     told = await call.plane.watches.wait(
         call.namespace, body.watch, body.ids, ack=body.ack, timeout_s=timeout_s
     )
@@ -52,6 +52,19 @@ async def wait(call: Call) -> object:
 
 def _limit(call: Call, timeout_s: float) -> float:
     return min(timeout_s, call.plane.settings.longest_wait_s)
+
+
+async def _outcomes(call: Call, found: list[Outcome], *, as_ref: bool) -> list[dict[str, object]]:
+    """Give outcomes until an answer is as large as one may be; the rest is there when it is asked for again."""
+    answers: list[dict[str, object]] = []
+    size = 0
+    for item in found:
+        answers.append(await _outcome(call, item, as_ref=as_ref))
+        blob = answers[-1]["result_blob"]
+        size += len(blob) if isinstance(blob, bytes) else 0
+        if size >= call.plane.settings.payload_limit:
+            break
+    return answers
 
 
 async def _outcome(call: Call, found: Outcome, *, as_ref: bool) -> dict[str, object]:

@@ -6,8 +6,14 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
-from lakeshore_controlplane import names
 from lakeshore_controlplane.api.decoding import bytes_of, check_storable
+from lakeshore_controlplane.names import (
+    check_invocation,
+    check_journal,
+    check_key,
+    check_queue,
+    check_worker,
+)
 
 
 def _any_text(limit: int) -> Any:
@@ -23,11 +29,11 @@ def _any_text(limit: int) -> Any:
 
 Blob = Annotated[bytes, BeforeValidator(bytes_of)]
 """Bytes; base64 text in JSON."""
-InvocationId = Annotated[str, AfterValidator(names.check_invocation)]
-QueueName = Annotated[str, AfterValidator(names.check_queue)]
-WorkerId = Annotated[str, AfterValidator(names.check_worker)]
-JournalId = Annotated[str, AfterValidator(names.check_journal)]
-Key = Annotated[str, AfterValidator(names.check_key)]
+InvocationId = Annotated[str, AfterValidator(check_invocation)]
+QueueName = Annotated[str, AfterValidator(check_queue)]
+WorkerId = Annotated[str, AfterValidator(check_worker)]
+JournalId = Annotated[str, AfterValidator(check_journal)]
+Key = Annotated[str, AfterValidator(check_key)]
 Seconds = Annotated[float, Field(ge=0, le=1e9, allow_inf_nan=False)]
 Number = Annotated[float, Field(allow_inf_nan=False)]
 FreeMap = Annotated[dict[str, Any], AfterValidator(check_storable)]
