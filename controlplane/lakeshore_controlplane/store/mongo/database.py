@@ -56,8 +56,7 @@ class Database:
             serverSelectionTimeoutMS=_SELECT_MS,
             socketTimeoutMS=_SOCKET_MS,
             connectTimeoutMS=_CONNECT_MS,
-            retryWrites=True,
-            w="majority",
+            w="majority",  # and retryWrites, unless the URL says otherwise
             journal=True,  # acknowledged means on the disk, also where there is one server alone
             appname="lakeshore",
             maxPoolSize=64,
