@@ -94,9 +94,9 @@ class Administration:
         self._requests.post(f"workers/{segment(check_worker(worker_id))}/{order}", {})
 
     # -- queues
-    def queue(self, name: str) -> dict[str, Any]:
-        """Give a queue with its admission, elasticity and retention."""
-        found: dict[str, Any] = self._requests.get(f"producer/queues/{segment(check_queue(name))}")["queue"]
+    def queues(self) -> list[dict[str, Any]]:
+        """List queues with their admission, elasticity and retention."""
+        found: list[dict[str, Any]] = self._requests.get("producer/queues")["queues"]
         return found
 
     def declare_queue(self, record: QueueRecord, more: Mapping[str, object]) -> dict[str, Any]:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 GZIP_ABOVE = 64 << 10
 """Bytes above which a body is worth compressing."""
 MSGPACK = "application/msgpack"
+RAW = "application/octet-stream"
 _SAMPLE = 16 << 10
 _GZIP = 31  # zlib's name for the largest window with gzip's head and tail
 

@@ -5,9 +5,17 @@ from __future__ import annotations
 import math
 import weakref
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from dreamlake.lakeshore.dispatch.http import journals, queues, results, submitting, workers, working
+from dreamlake.lakeshore.dispatch.http import (
+    code_repos,
+    journals,
+    queues,
+    results,
+    submitting,
+    workers,
+    working,
+)
 from dreamlake.lakeshore.dispatch.http.address import check_token, parse_address
 from dreamlake.lakeshore.dispatch.http.completions import HttpCompletions
 from dreamlake.lakeshore.dispatch.http.listening import HttpListener
@@ -30,7 +38,7 @@ from dreamlake.lakeshore.dispatch.plane import (
 from dreamlake.lakeshore.errors import ConfigError, ErrorInfo
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 _PLAIN = RunConfig()
 
@@ -254,6 +262,28 @@ class HttpDispatch:
     def purge(self, *, older_than_s: float) -> int:
         """Forget invocations (and their frames) that ended longer ago than this; how many went."""
         return int(self._requests.post("producer/purge", {"older_than_s": float(older_than_s)})["purged"])
+
+    # -- code
+    @property
+    def code_scope(self) -> str:
+        """Name the control plane and the namespace: the same code id means something else elsewhere."""
+        return f"{self._requests.address.url}/{self._requests.namespace}"
+
+    def announce_code(
+        self, *, remote: str, commit: str, dirty: bool, size: int, sha256: str
+    ) -> dict[str, Any]:
+        """Ask whether an archive of code is there: ``{code_repo_id, exists, upload?: {url, headers}}``."""
+        return code_repos.announce(
+            self._requests, remote=remote, commit=commit, dirty=dirty, size=size, sha256=sha256
+        )
+
+    def upload_code(self, code_repo_id: str, data: bytes, upload: Mapping[str, Any] | None) -> None:
+        """Bring an archive of code, to where ``announce_code`` said."""
+        code_repos.upload(self._requests, code_repo_id, data, upload)
+
+    def fetch_code(self, code_repo_id: str) -> bytes:
+        """Give an archive of code. Raises ``DispatchError``."""
+        return code_repos.fetch(self._requests, code_repo_id)
 
     def close(self) -> None:
         """Close every connection, also those that wait; further calls raise ``DispatchError``."""

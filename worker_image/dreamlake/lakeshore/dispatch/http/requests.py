@@ -9,16 +9,17 @@ from urllib.parse import quote
 
 from dreamlake.lakeshore.dispatch.http.answers import GarbledError
 from dreamlake.lakeshore.dispatch.http.connections import LostError, Pool, TlsError
-from dreamlake.lakeshore.dispatch.http.downloading import download
 from dreamlake.lakeshore.dispatch.http.encoding import (
     GZIP_ABOVE,
     MSGPACK,
+    RAW,
     compress,
     decode,
     encode,
     plain_bytes,
 )
 from dreamlake.lakeshore.dispatch.http.faults import Fault, fault_of, unreachable
+from dreamlake.lakeshore.dispatch.http.object_store import TRANSFER_S, download, upload
 from dreamlake.lakeshore.dispatch.http.patience import Patience
 from dreamlake.lakeshore.errors import DispatchError
 
@@ -115,30 +116,46 @@ class Requests:
 
     def fetch(self, path: str) -> bytes:
         """Get raw bytes, from where the control plane says that they lie. Raises as ``post`` does."""
-        answer = self._answered(self._request("GET", path), redirects=True)
+        answer = self._answered(self._request("GET", path), redirects=True, read_s=TRANSFER_S)
         try:
             if answer.status >= 300:
-                return download(answer.headers.get("location", ""))
+                return download(answer.headers.get("location", ""), self.closing, Patience(self.timeout_s))
             return plain_bytes(answer)
         except GarbledError as exc:
             raise unreachable(self.address, exc) from exc
 
-    def _request(self, method: str, path: str, data: bytes | None = None, extra: str = "") -> bytes:
+    def put_bytes(self, path: str, data: bytes) -> None:
+        """Put raw bytes, of whatever size. Raises as ``post`` does."""
+        self._answered(self._request("PUT", path, data, kind=RAW), read_s=TRANSFER_S)
+
+    def upload(self, url: str, headers: Mapping[str, str], data: bytes) -> None:
+        """Put raw bytes where the control plane said, without its token. Raises ``DispatchError``."""
+        upload(url, headers, data, self.closing, Patience(self.timeout_s))
+
+    def _request(
+        self, method: str, path: str, data: bytes | None = None, extra: str = "", kind: str = MSGPACK
+    ) -> bytes:
         head = f"{method} {self._root}/{path}{self._common}"
         if data is None:
             return f"{head}\r\n".encode("latin-1")
-        head += f"Content-Type: {MSGPACK}\r\n{extra}Content-Length: {len(data)}\r\n\r\n"
+        head += f"Content-Type: {kind}\r\n{extra}Content-Length: {len(data)}\r\n\r\n"
         return head.encode("latin-1") + data
 
     def _answered(
-        self, request: bytes, *, wait_s: float = 0.0, repeat: Repeat = "always", redirects: bool = False
+        self,
+        request: bytes,
+        *,
+        wait_s: float = 0.0,
+        repeat: Repeat = "always",
+        redirects: bool = False,
+        read_s: float = _READ_S,
     ) -> Answer:
         """Send until an answer of success comes; its caller's error when that is not to be had."""
         began = time.monotonic()
         patience: Patience | None = None
         while True:
             try:
-                answer = self._pool.exchange(request, wait_s + _READ_S, repeatable=repeat == "always")
+                answer = self._pool.exchange(request, wait_s + read_s, repeatable=repeat == "always")
                 if answer.status < 300 or (redirects and answer.status == 307):
                     self._met = True
                     return answer
