@@ -44,15 +44,18 @@ def dispatch_path() -> Path:
     return home() / "dispatch.sqlite"
 
 
-def open_plane(url: str | None, *, token: str | None = None, namespace: str = "default") -> Plane:
+def open_plane(
+    url: str | None, *, token: str | None = None, namespace: str = "default", patience_s: float = 30.0
+) -> Plane:
     """Open the control plane at ``url``, else the local plane: the SQLite file under the home.
 
+    ``patience_s``: how long a control plane that does not answer is asked again before a call fails.
     Raises ``ConfigError`` for a value that cannot be one, and when the local plane cannot be opened.
     """
     if url:
         from dreamlake.lakeshore.dispatch import HttpDispatch  # noqa: PLC0415 - only what is used is loaded
 
-        return HttpDispatch(url, token=token, namespace=namespace)
+        return HttpDispatch(url, token=token, namespace=namespace, timeout=patience_s)
     from dreamlake.lakeshore.dispatch import Dispatch  # noqa: PLC0415
 
     return Dispatch(dispatch_path(), ns=namespace)

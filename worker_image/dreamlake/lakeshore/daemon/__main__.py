@@ -46,7 +46,9 @@ def _work(argv: Sequence[str] | None, program: str) -> int:
     try:
         args = parse_flags(argv, program)
         options = options_from(args)
-        plane = open_plane(args.url, token=args.token, namespace=args.namespace)
+        plane = open_plane(
+            args.url, token=args.token, namespace=args.namespace, patience_s=options.patience_s
+        )
     except LakeshoreError as exc:
         print(f"lakeshore worker: {exc}", file=sys.stderr)
         return 2

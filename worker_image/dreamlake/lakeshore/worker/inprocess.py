@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 
 from dreamlake.lakeshore.dispatch.plane import Finished, Plane
-from dreamlake.lakeshore.errors import DispatchError, FencedError
+from dreamlake.lakeshore.errors import DispatchError, FencedError, PlaneLostError
 from dreamlake.lakeshore.worker.counters import Counters
 from dreamlake.lakeshore.worker.execution import Executor
 from dreamlake.lakeshore.worker.keeper import LeaseKeeper
@@ -86,13 +86,14 @@ class InProcessWorker:
             idle_exit = self.options.idle_exit_s
             if idle_exit is not None and time.monotonic() - idle_since >= idle_exit:
                 return
-            self._wait(idle_exit)
+            if not self._is_draining():  # the claim may have brought the order
+                self._wait(idle_exit)
 
     def _told_to_stop(self) -> bool:
         return self._is_draining() or (self._stop is not None and self._stop())
 
     def _is_draining(self) -> bool:
-        if self._switch is not None and self._switch.draining:
+        if self._leases.drain_ordered or (self._switch is not None and self._switch.draining):
             self.counters.draining = True
         return self.counters.draining
 
@@ -131,11 +132,19 @@ class InProcessWorker:
             limits.append(max(idle_exit / 4, 0.005))
         fd = self._listener.fileno()
         if self._switch is None or fd < 0:
-            self._listener.wait(min(limits) if self._switch is None else min(*limits, self._poll))
+            self._listen(min(limits) if self._switch is None else min(*limits, self._poll))
             return
         readable, _, _ = select.select([fd, self._switch.fileno()], [], [], min(limits))
         if fd in readable:
             self._listener.wait(0)
+
+    def _listen(self, timeout: float) -> None:
+        try:
+            self._listener.wait(timeout)
+        except PlaneLostError:
+            raise
+        except DispatchError:  # the next claim says so in the log
+            time.sleep(timeout)
 
     def _report(self, report: Report, size: int = 0) -> None:
         """Queue a report. Raises ``FencedError`` for a frame of a body that may as well stop."""

@@ -10,7 +10,7 @@ import logging
 import os
 import socket
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Literal, TypeAlias
 
 from dreamlake.lakeshore.dispatch.plane import Claimed, Plane, WorkerRecord
@@ -49,6 +49,12 @@ class Leases:
         self._kind = kind
         self._temperature = temperature
         self._started_at = plane.now()
+        self._drain_ordered: Callable[[str], bool] | None = getattr(plane, "drain_ordered", None)
+
+    @property
+    def drain_ordered(self) -> bool:
+        """Whether the plane has told this worker to drain; a local plane never does."""
+        return self._drain_ordered is not None and self._drain_ordered(self.worker_id)
 
     def claim(self, wanted: int) -> list[Claimed] | None:
         """Claim up to ``wanted``; None when the plane does not answer now."""
@@ -134,18 +140,18 @@ class Leases:
 
     def register(self, state: WorkerState) -> None:
         """Write the worker's record; also its heartbeat."""
-        record = WorkerRecord(
-            id=self.worker_id,
-            queue=self._queue,
-            host=socket.gethostname(),
-            pid=os.getpid(),
-            state=state,
-            concurrency=self._options.concurrency,
-            started_at=self._started_at,
-            last_seen_at=self._plane.now(),
-            tags=self._options.tags,
-        )
         try:
+            record = WorkerRecord(
+                id=self.worker_id,
+                queue=self._queue,
+                host=socket.gethostname(),
+                pid=os.getpid(),
+                state=state,
+                concurrency=self._options.concurrency,
+                started_at=self._started_at,
+                last_seen_at=self._plane.now(),
+                tags=self._options.tags,
+            )
             self._plane.register_worker(record)
         except PlaneLostError:
             raise

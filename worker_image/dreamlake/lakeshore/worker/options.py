@@ -66,6 +66,11 @@ class WorkerOptions:
         """Seconds between renewals: two may be lost before the lease is."""
         return self.lease_s / 3
 
+    @property
+    def patience_s(self) -> float:
+        """Seconds to insist on one request: the worker comes back to it, and its leases want renewal meanwhile."""
+        return min(5.0, self.lease_s / 6)
+
 
 def _check(ok: bool, message: str) -> None:
     if not ok:
