@@ -127,6 +127,17 @@ class Site:
         self._left.callback(made.end)
         return made
 
+    def crowd(self, url, jobs=300, pause=0.01, *, frames=0, workers=2, lease=3):
+        """Start workers, a producer of jobs and one of a stream, and wait until they are under way."""
+        for _ in range(workers):
+            self.worker(url, "--lease", lease, "--concurrency", 2)
+        producers = [self.producer(url, "jobs", jobs, pause)]
+        if frames:
+            producers.append(self.producer(url, "stream", frames, 0.004))
+        self.until(lambda: all(one.said("acknowledged") for one in producers), "the first submissions")
+        self.until(self.notes, "the first jobs to run")
+        return producers
+
     # -- waiting
     def until(self, condition, what, limit_s=20.0):
         """Wait for a condition and give its value; the logs are in the error when it does not come."""
@@ -148,6 +159,21 @@ class Site:
 
         self.until(done, "the producer to be done", limit_s)
         assert producer.wait(10) == 0
+
+    def assert_nothing_lost(self, producers):
+        """Have the producers come to their ends, and check all that they were promised, by the rows."""
+        for producer in producers:
+            self.until_done(producer)
+        acknowledged = [words[0] for one in producers for words in one.said("acknowledged")]
+        rows = self.witness.assert_all_ended(acknowledged)
+        assert len(rows) == len(acknowledged), "a submission was stored twice"
+        for producer in producers:
+            if frames := producer.said("frame"):
+                assert frames == [[str(n), str(n)] for n in range(len(frames))]
+                self.witness.assert_gapless(producer.said("acknowledged")[0][0], len(frames))
+        notes = self.notes()
+        assert len(notes) == len(set(notes)), "an attempt was handed out twice"
+        return rows
 
     def notes(self):
         path = self.folder / "notes"

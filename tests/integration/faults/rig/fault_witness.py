@@ -68,8 +68,3 @@ class Witness:
     def assert_gapless(self, inv_id, n):
         """The frames in the rows are numbers 0 to n, the last of them final (a generator's END)."""
         assert [seq for seq, _ in self.frames(inv_id)] == list(range(n + 1))
-
-
-def assert_each_attempt_ran_once(notes):
-    """Lines ``id attempt`` that bodies left: no attempt of a job was handed out twice."""
-    assert len(notes) == len(set(notes)), "an attempt ran twice"
