@@ -9,7 +9,18 @@ from typing import Annotated, Any
 
 import typer
 
-from dreamlake.lakeshore.cli import jobs, queues, server, simulate, submit, up, worker
+from dreamlake.lakeshore.cli import (
+    jobs,
+    namespaces,
+    queues,
+    server,
+    simulate,
+    submit,
+    tokens,
+    up,
+    worker,
+    workers,
+)
 from dreamlake.lakeshore.errors import InvocationCancelledError, InvocationFailedError, LakeshoreError
 
 UsageError: type[Exception] = typer.BadParameter.__mro__[1]
@@ -27,8 +38,11 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.add_typer(worker.app, name="worker")
+app.add_typer(workers.app, name="workers")
 app.add_typer(jobs.app, name="jobs")
 app.add_typer(queues.app, name="queues")
+app.add_typer(tokens.app, name="tokens")
+app.add_typer(namespaces.app, name="namespaces")
 app.command("submit")(submit.submit)
 app.command("up")(up.up)
 app.command("server", context_settings=server.PASS_ON)(server.server)

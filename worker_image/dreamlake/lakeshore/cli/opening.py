@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Annotated
+from contextlib import closing, contextmanager
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from dreamlake.lakeshore.dispatch.plane import Plane, QueueRecord
-from dreamlake.lakeshore.errors import DispatchError
+from dreamlake.lakeshore.errors import ConfigError, DispatchError
 from dreamlake.lakeshore.home import open_plane
 from dreamlake.lakeshore.suggest import nearest
+
+if TYPE_CHECKING:
+    from dreamlake.lakeshore.dispatch.http.administration import Administration
 
 UrlOption = Annotated[
     str | None,
@@ -42,6 +45,35 @@ def plane(url: str | None, token: str | None, namespace: str) -> Iterator[Plane]
         yield opened
     finally:
         opened.close()
+
+
+@contextmanager
+def administration(opened: Plane, what: str) -> Iterator[Administration]:
+    """Open the rest of a control plane for ``what``. Raises ``ConfigError`` where the plane is the local one."""
+    # Only here: commands on the local plane start faster without HTTP.
+    from dreamlake.lakeshore.dispatch.http.administration import administration as rest_of  # noqa: PLC0415
+
+    found = rest_of(opened)
+    if found is None:
+        raise only_there(what)
+    with closing(found):
+        yield found
+
+
+@contextmanager
+def control_plane(
+    url: str | None, token: str | None, namespace: str, what: str
+) -> Iterator[tuple[Plane, Administration]]:
+    """Open a control plane and the rest of it for the length of a command. Raises ``ConfigError`` without a URL."""
+    if not url:  # before the local plane is made
+        raise only_there(what)
+    with plane(url, token, namespace) as opened, administration(opened, what) as rest:
+        yield opened, rest
+
+
+def only_there(what: str) -> ConfigError:
+    """Say that ``what`` is not to be had on the local plane."""
+    return ConfigError(f"{what} only on a control plane: name one with --url or LAKESHORE_URL")
 
 
 def known_queue(opened: Plane, name: str) -> QueueRecord:

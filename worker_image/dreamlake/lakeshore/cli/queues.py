@@ -2,17 +2,33 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+import dataclasses
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
-from dreamlake.lakeshore.cli.opening import NamespaceOption, TokenOption, UrlOption, known_queue, plane
+from dreamlake.lakeshore.cli.admission import ON_FULL, AdmissionFlags, in_words
+from dreamlake.lakeshore.cli.decisions import events
+from dreamlake.lakeshore.cli.opening import (
+    NamespaceOption,
+    TokenOption,
+    UrlOption,
+    administration,
+    known_queue,
+    only_there,
+    plane,
+)
 from dreamlake.lakeshore.cli.output import JsonFlag, duration, print_json, print_table
-from dreamlake.lakeshore.dispatch.plane import QUEUE_KINDS, STATES, Plane, QueueRecord, QueueState
+from dreamlake.lakeshore.dispatch.plane import QUEUE_KINDS, STATES, Plane, QueueKind, QueueRecord, QueueState
 from dreamlake.lakeshore.errors import ConfigError
 from dreamlake.lakeshore.suggest import nearest
 
+if TYPE_CHECKING:
+    from dreamlake.lakeshore.dispatch.http.administration import Administration
+
 app = typer.Typer(help="Declare queues, look at them, drain and archive them.", no_args_is_help=True)
+
+app.command("events")(events)
 
 QueueName = Annotated[str, typer.Argument(metavar="QUEUE", help="Name of the queue.")]
 
@@ -60,6 +76,7 @@ def show(
     with plane(url, token, namespace) as opened:
         row = _describe(opened, known_queue(opened, name))
         row["jobs"] = {state: opened.count(name, state) for state in STATES}
+        row |= _limits(opened, name)
         now = opened.now()
     if as_json:
         print_json(row)
@@ -67,6 +84,9 @@ def show(
     typer.echo(f"queue       {row['name']} ({row['kind']}, {row['state']})")
     typer.echo("jobs        " + ", ".join(f"{count} {state}" for state, count in row["jobs"].items()))
     typer.echo(f"oldest      {duration(row['oldest_age_s'] or None)}")
+    if "retention_s" in row:
+        typer.echo(f"takes       {in_words(row)}")
+        typer.echo(f"keeps       what has ended, for {duration(row['retention_s'])}")
     print_table(
         ("WORKER", "STATE", "LEASED", "SEEN"),
         [
@@ -81,28 +101,89 @@ def show(
 def add(
     name: QueueName,
     kind: Annotated[
-        str, typer.Option("--kind", metavar="KIND", help=f"Order of claims: {', '.join(QUEUE_KINDS)}.")
-    ] = "fifo",
+        str | None,
+        typer.Option(
+            "--kind", metavar="KIND", help=f"Order of claims: {', '.join(QUEUE_KINDS)}. A new queue is fifo."
+        ),
+    ] = None,
     temperature: Annotated[
-        float,
+        float | None,
         typer.Option(
             "--temperature", metavar="NUMBER", help="For boltzmann: the higher, the less priority counts."
         ),
-    ] = 1.0,
+    ] = None,
+    max_depth: Annotated[
+        int | None,
+        typer.Option("--max-depth", metavar="N", min=0, help="Jobs that wait or run at most; 0: no limit."),
+    ] = None,
+    on_full: Annotated[
+        str | None,
+        typer.Option("--on-full", metavar="WHAT", help=f"With --max-depth: {' or '.join(ON_FULL)}."),
+    ] = None,
+    rate_limit: Annotated[
+        float | None,
+        typer.Option("--rate-limit", metavar="NUMBER", min=0, help="Jobs taken in a second; 0: no limit."),
+    ] = None,
+    burst: Annotated[
+        float | None,
+        typer.Option("--burst", metavar="NUMBER", help="Jobs that --rate-limit lets in at once."),
+    ] = None,
+    deadline_cutoff: Annotated[
+        str | None,
+        typer.Option("--deadline-cutoff", metavar="SPAN", help="Refuse deadlines nearer than this; 0: none."),
+    ] = None,
+    retention: Annotated[
+        str | None, typer.Option("--retention", metavar="SPAN", help="How long jobs that ended are kept.")
+    ] = None,
     url: UrlOption = None,
     token: TokenOption = None,
     namespace: NamespaceOption = "default",
     as_json: JsonFlag = False,
 ) -> None:
-    """Declare a queue, or change its kind."""
-    if kind not in QUEUE_KINDS:
+    """Declare a queue, or change what is given of one that is there."""
+    if kind is not None and kind not in QUEUE_KINDS:
         raise ConfigError(f"--kind {kind}{nearest(kind, QUEUE_KINDS)}")
-    if not 0 < temperature < float("inf"):
+    if temperature is not None and not 0 < temperature < float("inf"):
         raise ConfigError(f"--temperature {temperature:g}: give a number above 0")
+    flags = AdmissionFlags(max_depth, on_full, rate_limit, burst, deadline_cutoff, retention)
+    if flags.given and not url:
+        raise only_there(f"{flags.given[0]} acts")
     with plane(url, token, namespace) as opened:
-        opened.declare_queue(QueueRecord(name, kind, temperature=temperature))
-        record = known_queue(opened, name)
-    _say(record, as_json=as_json)
+        record = _wanted(opened, name, kind, temperature)
+        if flags.given:
+            with administration(opened, "limits act") as rest:
+                rest.declare_queue(record, flags.over(_as_it_is(rest, name)))
+        else:
+            opened.declare_queue(record)
+        record, limits = known_queue(opened, name), _limits(opened, name)
+    if as_json:
+        print_json({**dataclasses.asdict(record), **limits})
+        return
+    _say(record, as_json=False)
+    if flags.given:
+        typer.echo(f"takes {in_words(limits)}; keeps what has ended for {duration(limits['retention_s'])}")
+
+
+def _wanted(opened: Plane, name: str, kind: str | None, temperature: float | None) -> QueueRecord:
+    """Give the queue as it is to be: what was not given stays as it is."""
+    known = {record.name: record for record in opened.queues()}.get(name, QueueRecord(name))
+    return QueueRecord(
+        name,
+        cast("QueueKind", kind or known.kind),
+        temperature=known.temperature if temperature is None else temperature,
+    )
+
+
+def _as_it_is(rest: Administration, name: str) -> dict[str, Any]:
+    return next((queue for queue in rest.queues() if queue["name"] == name), {})
+
+
+def _limits(opened: Plane, name: str) -> dict[str, Any]:
+    """Give what a control plane knows of a queue beside its record."""
+    if opened.local:
+        return {}
+    with administration(opened, "limits act") as rest:
+        return {field: _as_it_is(rest, name).get(field) for field in ("admission", "retention_s")}
 
 
 _MOVES: tuple[tuple[str, QueueState, str], ...] = (

@@ -25,4 +25,4 @@ def server(context: typer.Context) -> None:
         )
     sys.stdout.flush()
     # In place of this process, so that signals reach it and nobody stands between it and its supervisor.
-    os.execv(sys.executable, [sys.executable, "-m", "lakeshore_controlplane", *context.args])
+    os.execv(sys.executable, [sys.executable, "-m", "lakeshore_controlplane", *context.args])  # noqa: S606
