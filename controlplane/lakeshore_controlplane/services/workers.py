@@ -9,7 +9,9 @@ from lakeshore_controlplane.clock import Clock
 from lakeshore_controlplane.documents import Worker, WorkerState
 from lakeshore_controlplane.faults import NotFound
 from lakeshore_controlplane.services.copies import Copies
+from lakeshore_controlplane.services.topics import work_topic
 from lakeshore_controlplane.store.bells.port import Bells, Ring
+from lakeshore_controlplane.store.lane.port import QueueKey
 from lakeshore_controlplane.store.mongo.database import Document
 from lakeshore_controlplane.store.mongo.workers import WorkerKey, WorkerRows
 
@@ -169,6 +171,10 @@ class Workers:
         if not await self._rows.change(worker, changes):
             raise NotFound(f"no worker {worker.id!r}", hint="GET /v1/workers lists those that registered")
         self._tell(worker)
+        # One that waits for work asks again, and meets the order; so do the others of its queues, for nothing.
+        known = await self._rows.find(worker)
+        queues = [] if known is None else known["queues"] or ["default"]
+        self._bells.ring([Ring(work_topic(QueueKey(worker.namespace, name))) for name in queues])
 
     def _tell(self, worker: WorkerKey) -> None:
         self._bells.ring([Ring(worker_topic(worker))])

@@ -108,6 +108,8 @@ class Supervisor:
         self._claim(now)
         if self._placing.held:
             self._place()
+        if self._leases.drain_ordered and not self.switch.draining:
+            self.switch.request(at_least=1)  # which also ends the wait below
         self._collect(self._wait_s(time.monotonic()))
         self._let_go(self._backlog.deliver())
 

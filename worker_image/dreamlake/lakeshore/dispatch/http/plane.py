@@ -18,6 +18,7 @@ from dreamlake.lakeshore.dispatch.http import (
 )
 from dreamlake.lakeshore.dispatch.http.address import check_token, parse_address
 from dreamlake.lakeshore.dispatch.http.completions import HttpCompletions
+from dreamlake.lakeshore.dispatch.http.drains import DrainOrders
 from dreamlake.lakeshore.dispatch.http.listening import HttpListener
 from dreamlake.lakeshore.dispatch.http.requests import Requests
 from dreamlake.lakeshore.dispatch.names import check_namespace
@@ -68,6 +69,7 @@ class HttpDispatch:
             namespace=check_namespace(namespace),
             timeout_s=float(timeout),
         )
+        self._orders = DrainOrders()
         self._finalizer = weakref.finalize(self, self._requests.close)
 
     def __repr__(self) -> str:
@@ -143,12 +145,19 @@ class HttpDispatch:
     ) -> list[Claimed]:
         """Lease up to ``n``, a thousand at a time. A lost answer's claims come back when their leases end."""
         return working.claim_many(
-            self._requests, queue, worker_id, n, kind=kind, temperature=temperature, lease_s=lease_s
+            self._requests,
+            self._orders,
+            queue,
+            worker_id,
+            n,
+            kind=kind,
+            temperature=temperature,
+            lease_s=lease_s,
         )
 
     def renew(self, ids: Iterable[str], worker_id: str, *, lease_s: float = DEFAULT_LEASE_S) -> set[str]:
         """Extend the leases still held; the ids that are *no longer* held."""
-        return working.renew(self._requests, ids, worker_id, lease_s)
+        return working.renew(self._requests, self._orders, ids, worker_id, lease_s)
 
     def release(self, ids: Iterable[str], worker_id: str) -> int:
         """Hand back claims that were never started: queued again at their place, no attempt used."""
@@ -249,11 +258,16 @@ class HttpDispatch:
 
     def register_worker(self, record: WorkerRecord) -> None:
         """Insert or replace a worker's record; also its heartbeat."""
-        workers.register(self._requests, record)
+        workers.register(self._requests, self._orders, record)
 
     def remove_worker(self, worker_id: str) -> None:
         """Forget a worker that has ended."""
+        self._orders.forget(worker_id)
         workers.remove(self._requests, worker_id)
+
+    def drain_ordered(self, worker_id: str) -> bool:
+        """Whether the control plane told this worker to drain, with an answer to a claim, a renewal or a heartbeat."""
+        return worker_id in self._orders
 
     def workers(self, queue: str | None = None) -> list[WorkerRecord]:
         """List registered workers with ``leased`` counted from the rows."""

@@ -9,14 +9,15 @@ from dreamlake.lakeshore.dispatch.names import check_queue, check_worker
 from dreamlake.lakeshore.dispatch.plane import WorkerRecord
 
 if TYPE_CHECKING:
+    from dreamlake.lakeshore.dispatch.http.drains import DrainOrders
     from dreamlake.lakeshore.dispatch.http.requests import Requests
 
 
-def register(requests: Requests, record: WorkerRecord) -> None:
+def register(requests: Requests, orders: DrainOrders, record: WorkerRecord) -> None:
     """Insert or replace a worker's record. When it was seen and since when it is idle, the server knows itself."""
     check_worker(record.id)
     check_queue(record.queue)
-    requests.post(
+    found = requests.post(
         "daemon/hello",
         {
             "worker_id": record.id,
@@ -29,6 +30,7 @@ def register(requests: Requests, record: WorkerRecord) -> None:
             "tags": list(record.tags),
         },
     )
+    orders.note(record.id, found)
 
 
 def remove(requests: Requests, worker_id: str) -> None:

@@ -14,6 +14,7 @@ from dreamlake.lakeshore.errors import DispatchError, ErrorInfo, FencedError, Re
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+    from dreamlake.lakeshore.dispatch.http.drains import DrainOrders
     from dreamlake.lakeshore.dispatch.http.requests import Requests
     from dreamlake.lakeshore.dispatch.plane import Finished
 
@@ -25,7 +26,15 @@ _MESSAGE_CHARS = 1_000_000
 
 
 def claim_many(
-    requests: Requests, queue: str, worker_id: str, n: int, *, kind: str, temperature: float, lease_s: float
+    requests: Requests,
+    orders: DrainOrders,
+    queue: str,
+    worker_id: str,
+    n: int,
+    *,
+    kind: str,
+    temperature: float,
+    lease_s: float,
 ) -> list[Claimed]:
     """Lease up to ``n`` invocations in the order of ``kind``, at most 1,000 a request."""
     check_claim(queue, worker_id, kind, temperature, lease_s)
@@ -43,6 +52,7 @@ def claim_many(
         try:
             # Made again, it would claim more: what a lost answer held is handed out again when its leases end.
             found = requests.post("daemon/poll", {**asked, "max": most}, repeat="unless_lost")
+            orders.note(worker_id, found)
             runs = [command["body"] for command in found["commands"] if command["kind"] == "run"]
             claimed += _claims(requests, worker_id, queue, runs)
         except DispatchError:
@@ -89,12 +99,16 @@ def _payload(requests: Requests, body: Mapping[str, Any]) -> bytes:
     return requests.fetch(f"producer/payloads/{segment(str(ref))}")
 
 
-def renew(requests: Requests, ids: Iterable[str], worker_id: str, lease_s: float) -> set[str]:
+def renew(
+    requests: Requests, orders: DrainOrders, ids: Iterable[str], worker_id: str, lease_s: float
+) -> set[str]:
     """Extend the leases still held; the ids of those that are not."""
     lost: set[str] = set()
     for chunk in _chunks(list(dict.fromkeys(ids))):
         asked = {"worker_id": worker_id, "ids": chunk, "lease_s": float(lease_s)}
-        lost.update(requests.post("daemon/renew", asked)["lost"])
+        found = requests.post("daemon/renew", asked)
+        orders.note(worker_id, found)
+        lost.update(found["lost"])
     return lost
 
 
