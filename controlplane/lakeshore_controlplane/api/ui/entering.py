@@ -10,10 +10,12 @@ from lakeshore_controlplane.api.ui.markup import Markup, html
 from lakeshore_controlplane.api.ui.shell import Shell, hidden_key, whole_page
 from lakeshore_controlplane.api.ui.static_files import static_file
 from lakeshore_controlplane.api.ui.visits import LOOKERS, Visit, guarded, page, secret_for
-from lakeshore_controlplane.faults import Forbidden, Refusal, Unauthorized
+from lakeshore_controlplane.faults import Forbidden, NotFound, Refusal, Unauthorized
 from lakeshore_controlplane.names import check_namespace
 
 routes = Routes(("/ui",), (), "text/html", "ui")
+elsewhere = Routes(("/ui",), (), "text/html", "ui")
+"""Comes last: what no other route takes."""
 
 
 @routes.add("GET", "")
@@ -54,6 +56,16 @@ async def static(call: Call) -> Response:
         return static_file(call.path("name"), call.text("v"))
 
     return await guarded(call, give)
+
+
+async def _nothing(call: Call) -> Response:
+    raise NotFound("there is no such page")
+
+
+@elsewhere.add("GET", "/{rest:path}")
+async def nowhere(call: Call) -> Response:
+    """Say that there is no such page."""
+    return await guarded(call, lambda: _nothing(call))
 
 
 async def _ask(call: Call) -> Response:

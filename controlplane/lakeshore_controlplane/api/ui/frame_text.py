@@ -6,6 +6,7 @@ their size and first bytes.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable
 from io import BytesIO
 from itertools import islice
@@ -22,6 +23,9 @@ _LONGEST = 2_000
 _MOST_ITEMS = 24
 _DEEPEST = 6
 _HEX_BYTES = 16
+_BRACKETS: dict[type, tuple[str, str]] = {list: ("[", "]"), tuple: ("(", ")")}
+_NUMPY = re.compile(r"[<>|=]?([fiuc])(\d{1,2})", re.ASCII)
+_KINDS = {"f": "float", "i": "int", "u": "uint", "c": "complex"}
 _PLAIN_CODES = codec.FAMILIES["plain"].codes | codec.FAMILIES["times"].codes | codec.FAMILIES["exact"].codes
 
 
@@ -85,7 +89,7 @@ class _Writer:
         if isinstance(value, dict):
             self._pairs(value, depth)
         elif isinstance(value, list | tuple | set | frozenset):
-            begin, end = {list: "[]", tuple: "()"}.get(type(value), "{}")
+            begin, end = _BRACKETS.get(type(value), ("{", "}"))
             self._items(value, begin, end, depth)
         else:
             self._put(_scalar(value))
@@ -170,14 +174,20 @@ def _described(code: int, payload: object) -> str:
     """Say what arrays, tensors and images are by their headers. Raises for any other form."""
     if not isinstance(payload, list) or not isinstance(payload[-1], bytes | str):
         raise TypeError("expected a header and bytes")
-    *head, raw = payload
+    head, raw = payload[:-1], payload[-1]
     told = size(len(raw))
     if code in (1, 2):
         dtype, shape = head
         sides = " x ".join([f"{int(side)}" for side in shape]) or "one item"
-        return f"<{'array' if code == 1 else 'tensor'} of {str(dtype)[:80]}, {sides}, {told}>"
+        return f"<{'array' if code == 1 else 'tensor'} of {_dtype(dtype)}, {sides}, {told}>"
     if code == 3:
         return f"<image {str(head[0])[:80]}, {told}>"
     if code == 26:
-        return f"<numpy {str(head[0])[:80]}>"
+        return f"<numpy {_dtype(head[0])}>"
     raise ValueError("unknown")
+
+
+def _dtype(name: object) -> str:
+    """Say numpy's short names in words: ``<f4`` is float32."""
+    found = _NUMPY.fullmatch(str(name))
+    return f"{_KINDS[found[1]]}{int(found[2]) * 8}" if found else str(name)[:80]

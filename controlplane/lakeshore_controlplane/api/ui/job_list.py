@@ -51,12 +51,16 @@ def job_list(
 
 def _cells(namespace: str, row: Mapping[str, object], now: float) -> list[Part]:
     return [
-        link(paths.job(namespace, str(row["id"])), str(row["id"])),
+        html(
+            '<span class="name">{job}</span>', job=link(paths.job(namespace, str(row["id"])), str(row["id"]))
+        ),
         badge(str(row["state"])),
         ago(row["submitted_at"], now),
         took(row, now),
         str(row["attempt"]),
-        None if row["worker"] is None else str(row["worker"]),
+        None
+        if row["worker"] is None
+        else html('<span class="name">{worker}</span>', worker=str(row["worker"])),
         _error(row["error"]),
     ]
 

@@ -109,7 +109,7 @@ def _facts(row: Mapping[str, object], now: float) -> Markup:
     return facts(
         {
             "attempt": f"{attempt}{f' ({crashes} of them took their worker down)' if crashes else ''}",
-            "submitted": ago(row["submitted_at"], now),
+            "submitted": _moment(row["submitted_at"], now),
             "due": _moment(row["due"], now) if row["state"] == "queued" else None,
             "started": _moment(row["started_at"], now),
             "finished": _moment(row["finished_at"], now),

@@ -7,7 +7,7 @@ from lakeshore_controlplane.api.ui import entering, job_page, queue_list, queue_
 
 ENDPOINTS: list[Endpoint] = [
     endpoint
-    for part in (entering.routes, queue_list.routes, queue_page.routes, job_page.routes)
+    for part in (entering.routes, queue_list.routes, queue_page.routes, job_page.routes, entering.elsewhere)
     for endpoint in part.endpoints
 ]
 """Every route under ``/ui``. They answer with HTML, so the OpenAPI page leaves them out."""

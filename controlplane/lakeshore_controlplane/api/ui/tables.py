@@ -38,8 +38,9 @@ def table(
 def _row(key: str, cells: Sequence[Part], numeric: Sequence[bool]) -> Markup:
     first, *rest = cells
     return html(
-        '<tr data-key="{key}"><th scope="row">{first}</th>{rest}</tr>',
+        '<tr data-key="{key}"><th scope="row"{kind}>{first}</th>{rest}</tr>',
         key=key,
+        kind=_kind(numeric[0]),
         first=first,
         rest=join(
             [

@@ -15,7 +15,7 @@ _TERMINAL = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\
 
 def span(seconds: float | None) -> str:
     """Say a duration: ``0.25 s``, ``12 s``, ``3 min 5 s``, ``2 h 4 min``."""
-    if seconds is None or math.isnan(seconds):
+    if seconds is None or not math.isfinite(seconds):
         return NOTHING
     if seconds < 59.5:
         return f"{_rounded(max(0.0, seconds))} s"
@@ -51,13 +51,16 @@ def size(number: int) -> str:
 
 def ago(at: object, now: float) -> Markup:
     """Say how long ago a plane time was, with the time itself for those who point at it."""
-    if not isinstance(at, int | float):
+    if not isinstance(at, int | float) or not math.isfinite(now - at):
         return html("{nothing}", nothing=NOTHING)
-    moment = utc(float(at))
-    text = f"{span(now - at)} ago" if at <= now else f"in {span(at - now)}"
-    return html(
-        '<time datetime="{iso}" title="{moment}">{text}</time>', iso=_iso(at), moment=moment, text=text
-    )
+    text = f"{_whole(now - at)} ago" if at <= now else f"in {_whole(at - now)}"
+    if abs(at - now) < 1:
+        text = "just now"
+    return html('<time datetime="{iso}" title="{utc}">{text}</time>', iso=_iso(at), utc=utc(at), text=text)
+
+
+def _whole(seconds: float) -> str:
+    return span(math.floor(seconds))
 
 
 def utc(at: float) -> str:

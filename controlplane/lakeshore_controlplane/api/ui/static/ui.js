@@ -70,8 +70,8 @@
     } finally {
       asking = false;
     }
-    const least = Math.max(EVERY_MS, SHARE * (performance.now() - began));
-    plan(Math.min(SLOWEST_MS, least * 2 ** Math.min(failures, 4)));
+    const share = SHARE * (performance.now() - began);
+    plan(failures > 0 ? EVERY_MS * 2 ** Math.min(failures, 3) : Math.min(SLOWEST_MS, Math.max(EVERY_MS, share)));
   }
 
   async function ask() {
