@@ -2,8 +2,13 @@
 
 import http.client
 import json
+import os
 import socket
-from contextlib import closing
+import subprocess
+import sys
+import time
+import uuid
+from contextlib import closing, contextmanager
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
@@ -63,6 +68,7 @@ class Caller:
             try:
                 return self._once(method, target, body, sent)
             except (ConnectionError, http.client.BadStatusLine):
+                self.close()
                 if fresh:
                     raise
         raise AssertionError("not reached")
@@ -165,3 +171,46 @@ class _Opened:
     def __exit__(self, *error):
         self._stand.close()
         self._replica.__exit__(*error)
+
+
+@contextmanager
+def replica_process(document_server, tmp_path, **env):
+    """A replica as a process of its own, with its log in a file: (caller, pid, log)."""
+    import pymongo
+
+    name, log = f"test_{uuid.uuid4().hex}", tmp_path / "log"
+    with closing(socket.create_server(("127.0.0.1", 0))) as free:
+        port = free.getsockname()[1]
+    environment = {
+        **os.environ,
+        "LAKESHORE_PORT": str(port),
+        "LAKESHORE_MONGO_URL": document_server.url,
+        "LAKESHORE_MONGO_DATABASE": name,
+        "LAKESHORE_BOOTSTRAP_TOKEN": ROOT,
+        **env,
+    }
+    with log.open("wb") as out:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "lakeshore_controlplane"], env=environment, stdout=out, stderr=out
+        )
+    caller = Caller(f"http://127.0.0.1:{port}", ROOT)
+    try:
+        until_it_answers(caller, log)
+        yield caller, process.pid, log
+    finally:
+        caller.close()
+        process.terminate()
+        process.wait(20)
+        with pymongo.MongoClient(document_server.url, serverSelectionTimeoutMS=10_000) as client:
+            client.drop_database(name)
+
+
+def until_it_answers(caller, log, limit_s=20):
+    ends = time.monotonic() + limit_s
+    while True:
+        try:
+            if caller.get("/healthz").status == 200:
+                return
+        except OSError:
+            assert time.monotonic() < ends, f"the replica did not start: {log.read_text()[-2000:]}"
+            time.sleep(0.05)

@@ -93,7 +93,7 @@ def _from_json(body: bytes) -> Any:
     if len(body) > _COUNTED_FROM_BYTES and _json_values(body) > MOST_VALUES:
         raise _too_many()
     try:
-        return json.loads(body, parse_constant=_no_constant)
+        return json.loads(body.decode(), parse_constant=_no_constant)
     except (ValueError, RecursionError) as exc:
         raise BadRequest(f"the body is not JSON: {str(exc)[:120]}") from None
 

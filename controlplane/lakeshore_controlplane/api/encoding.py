@@ -16,6 +16,8 @@ from lakeshore_controlplane.api.decoding import JSON, MSGPACK
 from lakeshore_controlplane.faults import Refusal
 
 _GZIP_ABOVE = 64 << 10
+_LONGEST_MESSAGE = 1500
+"""Characters of a refusal: enough for a list of names, and no echo of whatever was sent."""
 
 
 def encode(request: Request, value: object, *, status: int = 200, prefer: str = MSGPACK) -> Response:
@@ -31,7 +33,10 @@ def encode(request: Request, value: object, *, status: int = 200, prefer: str = 
 
 def encode_refusal(request: Request, refusal: Refusal, prefer: str) -> Response:
     """Encode a refusal, with Retry-After where waiting helps."""
-    response = encode(request, {"error": refusal.to_dict()}, status=refusal.status, prefer=prefer)
+    error = refusal.to_dict()
+    if len(refusal.message) > _LONGEST_MESSAGE:
+        error["message"] = f"{refusal.message[:_LONGEST_MESSAGE]}..."
+    response = encode(request, {"error": error}, status=refusal.status, prefer=prefer)
     if refusal.retry_after_s is not None:
         response.headers["retry-after"] = str(max(1, round(refusal.retry_after_s)))
     if refusal.status == 401:
