@@ -6,6 +6,7 @@ from lakeshore_controlplane.services.cancelling import Cancelling
 from lakeshore_controlplane.services.claiming import Claiming
 from lakeshore_controlplane.services.expiring import Expiring
 from lakeshore_controlplane.services.finishing import Finishing, Report
+from lakeshore_controlplane.services.holdings import Holdings
 from lakeshore_controlplane.services.leasing import Leasing
 from lakeshore_controlplane.services.placing import Placing
 from lakeshore_controlplane.services.queue_book import QueueBook
@@ -41,12 +42,14 @@ class Replica:
         shared = {"rows": rows, "bells": self.bells, "clock": clock}
         self.placing = Placing(lane=lane, tallies=self.tallies, returning=self._returns, **shared)
         self.expiring = Expiring(placing=self.placing, tallies=self.tallies, **shared)
+        holdings = Holdings()
         self.claiming = Claiming(
             lane=lane,
             placing=self.placing,
             expiring=self.expiring,
             queues=self.book,
             tallies=self.tallies,
+            holdings=holdings,
             **shared,
         )
         note = lambda namespace, worker: self.idle.append((namespace, worker))
@@ -55,6 +58,7 @@ class Replica:
             tallies=self.tallies,
             finished=lambda *told: self.counted.append(told),
             idle=note,
+            holdings=holdings,
             **shared,
         )
         self.leasing = Leasing(lane=lane, placing=self.placing, queues=self.book, idle=note, **shared)

@@ -21,6 +21,7 @@ from lakeshore_controlplane.services.expiring import Expiring
 from lakeshore_controlplane.services.finishers import Finishers
 from lakeshore_controlplane.services.finishing import Finishing
 from lakeshore_controlplane.services.gauges import Gauges
+from lakeshore_controlplane.services.holdings import Holdings
 from lakeshore_controlplane.services.identity import Identity
 from lakeshore_controlplane.services.journals import Journals
 from lakeshore_controlplane.services.leasing import Leasing
@@ -124,6 +125,7 @@ class _Assembly:
         self.expiring = Expiring(
             rows=self.claims, placing=self.placing, bells=bells, clock=self.clock, tallies=self.tallies
         )
+        self.holdings = Holdings()
         self.workers = Workers(rows=workers.WorkerRows(database), bells=bells, clock=self.clock)
         self.finishers = Finishers(rows=self.outcome_rows, bells=bells, stopping=self.stopping)
 
@@ -195,6 +197,7 @@ class _Assembly:
             tallies=self.tallies,
             finished=self.statistics.finished,
             idle=self.workers.idle,
+            holdings=self.holdings,
         )
 
     def _leasing(self) -> Leasing:
@@ -230,6 +233,7 @@ class _Assembly:
             bells=self.stores.bells,
             clock=self.clock,
             tallies=self.tallies,
+            holdings=self.holdings,
         )
         return Polling(
             claiming=claiming,

@@ -14,6 +14,12 @@ MOST_CRASHES = 3
 
 LEASE_FIELDS = ("leaseUntil",)
 
+_OWN = ("resultBlob", "lastReport")
+_OWN_BYTES = 32 << 10
+"""Bytes of a result that share an update with others': one update is one document of at most 16 MiB."""
+_TOGETHER = 100
+"""Rows of such an update: each looks for its place among all of them."""
+
 
 def expiry_of(row: Invocation, now: float, stamp: str) -> Change:
     """Plan what becomes of a row whose lease ran out: queued again, or poison. Guarded by the lease as it was read."""
@@ -57,15 +63,17 @@ def cancel_of(keys: tuple[str, ...], now: float, stamp: str) -> Change:
     return Change(keys, {"state": ("queued", "running")}, sets, LEASE_FIELDS)
 
 
-def release_of(row: Invocation, stamp: str) -> Change:
-    """Plan that a claim is handed back as if it had never been."""
+def release_of(row: Invocation, stamp: str, due_at: float | None = None) -> Change:
+    """Plan that a claim is handed back as if it had never been; ``due_at``: not to be claimed before."""
     guard = {
         "state": "running",
         "workerId": row.get("workerId"),
         "attempt": row["attempt"],
         "claimId": row.get("claimId"),
     }
-    sets = {"state": "queued", "workerId": None, "claimId": stamp}
+    sets: dict[str, object] = {"state": "queued", "workerId": None, "claimId": stamp}
+    if due_at is not None:
+        sets["dueAt"] = due_at
     return Change((row["_id"],), guard, sets, ("leaseUntil", "startedAt"), {"attempt": -1})
 
 
@@ -89,6 +97,39 @@ def grouped(changes: Sequence[Change]) -> list[Change]:
         had = found.get(alike)
         found[alike] = change if had is None else replace(had, keys=had.keys + change.keys)
     return list(found.values())
+
+
+def gathered(changes: Sequence[Change]) -> list[Change]:
+    """Make few of the ends of many attempts: those that differ in rows, results and digests alone go together."""
+    together: dict[object, list[Change]] = {}
+    for change in grouped(changes):
+        own = sum(len(value) for name in _OWN if isinstance(value := change.sets.get(name), bytes))
+        common = {name: value for name, value in change.sets.items() if name not in _OWN}
+        names = tuple(name for name in _OWN if name in change.sets)
+        alike: object = (
+            _hashable(change.guard),
+            _hashable(common),
+            names,
+            change.unsets,
+            _hashable(change.adds),
+        )
+        apart = len(change.keys) > 1 or own > _OWN_BYTES
+        together.setdefault(change.keys if apart else alike, []).append(change)
+    return [
+        _as_one(some[start : start + _TOGETHER])
+        for some in together.values()
+        for start in range(0, len(some), _TOGETHER)
+    ]
+
+
+def _as_one(changes: Sequence[Change]) -> Change:
+    """Join changes of one row each that set the same fields."""
+    first = changes[0]
+    if len(changes) == 1:
+        return first
+    each = {name: tuple(change.sets[name] for change in changes) for name in _OWN if name in first.sets}
+    common = {name: value for name, value in first.sets.items() if name not in each}
+    return replace(first, keys=tuple(change.keys[0] for change in changes), sets=common, each=each)
 
 
 def _hashable(values: Mapping[str, object]) -> object:

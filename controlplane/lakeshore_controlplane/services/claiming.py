@@ -13,6 +13,7 @@ from lakeshore_controlplane.documents import QUEUE_KINDS, Invocation
 from lakeshore_controlplane.faults import BadRequest, StoreUnavailable
 from lakeshore_controlplane.services.claiming_from_rows import RowClaims
 from lakeshore_controlplane.services.expiring import Expiring
+from lakeshore_controlplane.services.holdings import Holdings
 from lakeshore_controlplane.services.leasing import check_lease
 from lakeshore_controlplane.services.placing import LONGEST_HOLD_S, Placing
 from lakeshore_controlplane.services.queue_book import QueueBook, undeclared
@@ -63,8 +64,11 @@ class Claiming:
         bells: Bells,
         clock: Clock,
         tallies: Tallies,
+        holdings: Holdings | None = None,
         rng: random.Random | None = None,
     ) -> None:
+        """``holdings``: where to note what was leased, for those who take reports of it."""
+        self._holdings = holdings
         self._rows = rows
         self._lane = lane
         self._placing = placing
@@ -104,6 +108,8 @@ class Claiming:
                 raise
         if rows:
             self._tallies.claimed += len(rows)
+            if self._holdings is not None:
+                self._holdings.add(rows)
             self._bells.ring([Ring(change_topic(ask.queue))])
         return rows
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from lakeshore_controlplane.clock import Clock
 from lakeshore_controlplane.documents import Invocation, InvocationState
 from lakeshore_controlplane.faults import Fenced
-from lakeshore_controlplane.services.attempt_ends import grouped
+from lakeshore_controlplane.services.attempt_ends import gathered
 from lakeshore_controlplane.services.finishing_plan import (
     Accepted,
     Report,
@@ -17,6 +17,7 @@ from lakeshore_controlplane.services.finishing_plan import (
     fenced_text,
     repeat_of,
 )
+from lakeshore_controlplane.services.holdings import Holdings
 from lakeshore_controlplane.services.placing import Placing
 from lakeshore_controlplane.services.submission import id_of, queue_of
 from lakeshore_controlplane.services.tallies import Tallies
@@ -41,8 +42,12 @@ class Finishing:
         tallies: Tallies,
         finished: Callable[[QueueKey, int, float], None],
         idle: Callable[[str, str], None],
+        holdings: Holdings | None = None,
     ) -> None:
-        """``finished(queue, n, seconds)`` counts successes, ``idle(namespace, worker)`` notes who ended something."""
+        """``finished(queue, n, seconds)`` counts successes, ``idle(namespace, worker)`` notes who ended something.
+
+        ``holdings``: what this replica leased; without it every report begins with a look at its row.
+        """
         self._rows = rows
         self._placing = placing
         self._bells = bells
@@ -50,6 +55,7 @@ class Finishing:
         self._tallies = tallies
         self._finished = finished
         self._idle = idle
+        self._holdings = holdings or Holdings()
 
     async def report_one(self, namespace: str, worker_id: str | None, report: Report) -> InvocationState:
         """Take one report; the state that it led to. Raises ``Fenced``."""
@@ -82,20 +88,47 @@ class Finishing:
     async def _report_batch(
         self, namespace: str, worker_id: str | None, reports: Sequence[Report]
     ) -> list[str]:
-        rows = {id_of(row): row for row in await self._rows.brief([f"{namespace}/{r.id}" for r in reports])}
+        rows = await self._rows_of(namespace, worker_id, reports)
         now = self._clock.steady()
         fates = {report.id: fate_of(report, worker_id, rows.get(report.id), now) for report in reports}
         accepted = {inv_id: fate for inv_id, fate in fates.items() if isinstance(fate, Accepted)}
         await self._placing.expect([rows[i] for i, fate in accepted.items() if fate.state == "queued"])
-        done = await self._rows.apply(grouped([fate.change for fate in accepted.values()]))
+        done = await self._rows.apply(gathered([fate.change for fate in accepted.values()]))
         taken = [
             (rows[report.id], report, accepted[report.id])
             for report in reports
-            if f"{namespace}/{report.id}" in done
+            if report.id in accepted and f"{namespace}/{report.id}" in done
         ]
         await self._tell(namespace, worker_id, taken)
-        known = {id_of(row) for row, _, _ in taken}
-        return [r.id for r in reports if fates[r.id] is None or (r.id in accepted and r.id not in known)]
+        refused = [r for r in reports if r.id in accepted and f"{namespace}/{r.id}" not in done]
+        repeated = await self._repeated(namespace, worker_id, refused)
+        lost = {report.id for report in refused if report.id not in repeated}
+        return [r.id for r in reports if fates[r.id] is None or r.id in lost]
+
+    async def _rows_of(
+        self, namespace: str, worker_id: str | None, reports: Sequence[Report]
+    ) -> dict[str, Invocation]:
+        """Give brief rows by id: as they were leased where that is known and will do, else as they are."""
+        found: dict[str, Invocation] = {}
+        missing: list[str] = []
+        for report in reports:
+            key = f"{namespace}/{report.id}"
+            row = self._holdings.take(key)
+            if (
+                row is None
+                or report.needs_row
+                or worker_id is None
+                or (row.get("workerId"), row["attempt"]) != (worker_id, report.attempt)
+            ):
+                missing.append(key)
+            else:
+                found[report.id] = row
+        return found | {id_of(row): row for row in await self._rows.brief(missing)}
+
+    async def _repeated(self, namespace: str, worker_id: str | None, reports: Sequence[Report]) -> set[str]:
+        """Give the ids of reports that were taken before, as their rows say now."""
+        rows = {id_of(row): row for row in await self._rows.brief([f"{namespace}/{r.id}" for r in reports])}
+        return {r.id for r in reports if r.id in rows and repeat_of(r, worker_id, rows[r.id]) is not None}
 
     async def _report_by_row(self, namespace: str, worker_id: str | None, report: Report) -> InvocationState:
         key = f"{namespace}/{report.id}"

@@ -255,3 +255,42 @@ def test_cancel_ends_what_is_live_and_wakes_everybody(replicas):
             bell.close()
 
     replicas.run(test)
+
+
+def test_hundreds_of_different_results_in_one_report_land_on_their_own_rows(replicas):
+    async def test(one):
+        ids = [f"j{n}" for n in range(250)]
+        await one.submit(*ids)
+        await one.warm()
+        assert len(await one.claim("w", 250)) == 250
+        await one.cancelling.cancel("ns", ["j7", "j200"])
+        results = {inv_id: f"r-{inv_id}".encode() for inv_id in ids} | {"j9": b"big" * 20_000, "j10": None}
+        reports = [success(inv_id, result=results[inv_id]) for inv_id in ids]
+        assert await one.finishing.report("ns", "w", reports) == ["j7", "j200"]
+        rows = {row["_id"]: row async for row in one.database.collection("invocations").find({})}
+        for inv_id in set(ids) - {"j7", "j200"}:
+            row = rows[f"ns/{inv_id}"]
+            assert (row["state"], row["resultBlob"], row["error"]) == ("succeeded", results[inv_id], None)
+            assert "leaseUntil" not in row
+        assert [rows[f"ns/{inv_id}"]["state"] for inv_id in ("j7", "j200")] == ["killed", "killed"]
+        assert await one.finishing.report("ns", "w", reports) == ["j7", "j200"], (
+            "the same again: the same answer"
+        )
+        others = [success(inv_id, result=b"other") for inv_id in ids]
+        assert await one.finishing.report("ns", "w", others) == ids, "another result comes too late"
+
+    replicas.run(test)
+
+
+def test_what_a_replica_remembers_of_a_lease_does_not_end_a_later_attempt(replicas):
+    async def test(one):
+        await one.submit("a", "b")
+        await one.warm()
+        await one.claim("w", 2, lease_s=5)
+        one.clock.advance(6)
+        await one.sweeping.sweep_once()
+        assert await one.claim("other", 2) == [("a", 2), ("b", 2)]
+        assert await one.finishing.report("ns", "w", [success("a"), success("b")]) == ["a", "b"]
+        assert [await one.state(inv_id) for inv_id in ("a", "b")] == ["running", "running"]
+
+    replicas.run(test)

@@ -80,7 +80,12 @@ class ClaimRows:
             fields = dict.fromkeys((change.proof for change in changes), 1)
             rows = await self._rows.find({"_id": {"$in": keys}}, fields).to_list()
         by_key = {row["_id"]: row for row in rows}
-        return {key for change in changes for key in change.keys if _went_through(by_key.get(key), change)}
+        return {
+            key
+            for change in changes
+            for place, key in enumerate(change.keys)
+            if _went_through(by_key.get(key), change, place)
+        }
 
     async def apply_one(self, change: Change) -> Invocation | None:
         """Make one change. See ``Claims.apply_one``."""
@@ -197,7 +202,9 @@ def _guard(change: Change) -> Document:
     return named
 
 
-def _update(change: Change) -> Document:
+def _update(change: Change) -> Document | list[Document]:
+    if change.each:
+        return _update_of_each(change)
     update: Document = {"$set": dict(change.sets)}
     if change.unsets:
         update["$unset"] = dict.fromkeys(change.unsets, "")
@@ -206,10 +213,24 @@ def _update(change: Change) -> Document:
     return update
 
 
+def _update_of_each(change: Change) -> list[Document]:
+    """Make one update of many rows with values of their own: each row finds its place in the list of keys.
+
+    A hundred updates of one row each take four times as long.
+    """
+    place = {"$indexOfArray": [{"$literal": [*change.keys]}, "$_id"]}
+    sets: Document = {name: {"$literal": value} for name, value in change.sets.items()}
+    for name, values in change.each.items():
+        sets[name] = {"$arrayElemAt": [{"$literal": [*values]}, place]}
+    for name, more in change.adds.items():
+        sets[name] = {"$add": [f"${name}", more]}
+    return [{"$set": sets}, *([{"$unset": [*change.unsets]}] if change.unsets else [])]
+
+
 def _write(change: Change) -> UpdateOne | UpdateMany:
     kind = UpdateOne if len(change.keys) == 1 else UpdateMany
     return kind(_guard(change), _update(change))
 
 
-def _went_through(row: Document | None, change: Change) -> bool:
-    return row is not None and row.get(change.proof) == change.sets[change.proof]
+def _went_through(row: Document | None, change: Change, place: int) -> bool:
+    return row is not None and row.get(change.proof) == change.proof_of(place)

@@ -27,8 +27,9 @@ class Lease(NamedTuple):
 class Change:
     """One transition of rows that are alike: those of ``keys`` whose fields equal ``guard`` get the new values.
 
-    A guard's value that is a tuple stands for any of its items. ``proof``: the field of ``sets`` that tells
-    afterwards that it was this change that a row went through.
+    A guard's value that is a tuple stands for any of its items. ``each``: fields whose new values differ from row to
+    row, in the order of ``keys``. ``proof``: the field of ``sets`` or ``each`` that tells afterwards that it was this
+    change that a row went through.
     """
 
     keys: tuple[str, ...]
@@ -37,6 +38,11 @@ class Change:
     unsets: tuple[str, ...] = ()
     adds: Mapping[str, int] = field(default_factory=dict)
     proof: str = "claimId"
+    each: Mapping[str, tuple[object, ...]] = field(default_factory=dict)
+
+    def proof_of(self, place: int) -> object:
+        """Give the proof of the row at ``place`` of ``keys``."""
+        return self.each[self.proof][place] if self.proof in self.each else self.sets[self.proof]
 
 
 class Times(NamedTuple):
