@@ -38,9 +38,19 @@ NamespaceOption = Annotated[
 
 
 @contextmanager
-def plane(url: str | None, token: str | None, namespace: str) -> Iterator[Plane]:
-    """Open the plane for the length of a command. Raises ``ConfigError``."""
-    opened = open_plane(url, token=token, namespace=namespace)
+def plane(
+    url: str | None, token: str | None, namespace: str, *, patience_s: float | None = None
+) -> Iterator[Plane]:
+    """Open the plane for the length of a command. Raises ``ConfigError``.
+
+    ``patience_s``: seconds that each request is tried again for while a control plane is away.
+    """
+    if url and patience_s is not None:
+        from dreamlake.lakeshore.dispatch import HttpDispatch  # noqa: PLC0415
+
+        opened: Plane = HttpDispatch(url, token=token, namespace=namespace, timeout=patience_s)
+    else:
+        opened = open_plane(url, token=token, namespace=namespace)
     try:
         yield opened
     finally:

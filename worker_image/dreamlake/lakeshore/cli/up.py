@@ -30,6 +30,10 @@ spec:
 """
 
 
+_PATIENCE_S = 2.0
+"""Seconds that one look of the pool waits for a control plane that is away: Ctrl-C is heard between looks."""
+
+
 def up(
     files: Annotated[
         list[Path] | None,
@@ -68,9 +72,8 @@ def up(
     if root is not None and not root.is_dir():
         raise ConfigError(f"--root {root} is not a directory: create it or give another one")
     specs = _read(files)
-    use_plane(
-        url, token=token, namespace=namespace
-    )  # for the workers, which no command line may show the token of
+    # For the workers: no list of processes may show the token.
+    use_plane(url, token=token, namespace=namespace)
     # Only here: the other commands start faster without the pool, its YAML and its table.
     from dreamlake.lakeshore.cli.display import display  # noqa: PLC0415
     from dreamlake.lakeshore.pool.elastic import ElasticPool  # noqa: PLC0415
@@ -79,7 +82,7 @@ def up(
     switch = StopSwitch()
     try:
         with (
-            plane(url, token, namespace) as opened,
+            plane(url, token, namespace, patience_s=_PATIENCE_S) as opened,
             stop_on_signals(switch),
             display(switch, as_json=as_json) as show,
         ):

@@ -16,6 +16,8 @@ from dreamlake.lakeshore.pool.owning import own_queue
 from dreamlake.lakeshore.pool.processes import worker_command
 from dreamlake.lakeshore.pool.queue_file import QueueSpec
 from dreamlake.lakeshore.pool.queue_pool import PoolView, QueuePool
+from dreamlake.lakeshore.pool.telling import DecisionLog
+from dreamlake.lakeshore.pool.watching import watch
 from dreamlake.lakeshore.worker.stopping import StopSwitch
 
 log = logging.getLogger("lakeshore.pool")
@@ -23,6 +25,7 @@ log = logging.getLogger("lakeshore.pool")
 _BREATH_S = 0.05  # between two ticks: a thousand submits in a row are one reason to look
 _AWAKE_S = 0.5  # between looks while there is work or a worker
 _ASLEEP_S = 5.0
+_LOG_PATIENCE_S = 1.0  # scaling is not kept waiting for its log
 _LAST_S = 10.0  # for workers to hand their jobs back, before they are killed
 
 
@@ -30,7 +33,7 @@ class ElasticPool:
     """Scales worker processes to the queues' work until it is told to stop.
 
     ``switch``: first request drains, second stops (running jobs are handed back). ``show`` gets the views of all
-    queues after each tick.
+    queues after each tick. On a control plane decisions are written down there.
     """
 
     def __init__(
@@ -52,6 +55,7 @@ class ElasticPool:
         self._namespace = namespace
         self._switch = switch
         self._show = show
+        self._decisions: DecisionLog | None = None
         self._trouble = ""  # what the plane answered last, told once
         self._pools = [
             QueuePool(
@@ -82,9 +86,12 @@ class ElasticPool:
                 stack.callback(os.close, own_queue(self._home, self._namespace, spec.name))
             for spec in self._specs:
                 self._plane.declare_queue(spec.record)
+            self._decisions = _decision_log(self._plane)
+            if self._decisions is not None:
+                stack.callback(self._decisions.close)
             selector = stack.enter_context(selectors.DefaultSelector())
-            listeners = [self._plane.listen(f"work:{spec.name}") for spec in self._specs]
-            for listener in listeners:
+            for spec in self._specs:
+                listener = watch(self._plane, spec.name)
                 stack.callback(listener.close)
                 if listener.fileno() >= 0:
                     selector.register(listener.fileno(), selectors.EVENT_READ, listener)
@@ -117,6 +124,8 @@ class ElasticPool:
             return []
         self._trouble = ""
         self._show(views)
+        if self._decisions is not None:
+            self._decisions.write(view.event for view in views if view.event is not None)
         return views
 
     def _sleep(self, selector: selectors.BaseSelector, views: Sequence[PoolView]) -> None:
@@ -149,3 +158,12 @@ class ElasticPool:
             time.sleep(_BREATH_S)
         for pool in self._pools:
             pool.processes.kill_all()
+
+
+def _decision_log(plane: Plane) -> DecisionLog | None:
+    if plane.local:
+        return None
+    from dreamlake.lakeshore.dispatch.http.administration import administration  # noqa: PLC0415 - not everywhere
+
+    rest = administration(plane, patience_s=_LOG_PATIENCE_S)
+    return None if rest is None else DecisionLog(rest)

@@ -16,6 +16,7 @@ from dreamlake.lakeshore.pool.observing import (
     records_here,
     signals_of,
 )
+from dreamlake.lakeshore.pool.plane_time import PlaneTime
 from dreamlake.lakeshore.pool.processes import Ended, ProcessPool, last_lines
 from dreamlake.lakeshore.pool.queue_file import QueueSpec
 from lakeshore_elasticity import Decision, Signals, State, decide
@@ -42,8 +43,9 @@ class QueuePool:
 
     def __init__(self, plane: Plane, spec: QueueSpec, command: Sequence[str], log_dir: Path) -> None:
         self.spec = spec
-        self.processes = ProcessPool(spec.name, command, log_dir, clock=plane.now)
         self._plane = plane
+        self._now = PlaneTime(plane)
+        self.processes = ProcessPool(spec.name, command, log_dir, clock=self._now)
         self._state: State | None = None
         self._starts = StartRecord()
         self._arrivals = ArrivalRate()
@@ -61,7 +63,9 @@ class QueuePool:
         records = records_here(self._plane.workers(name))
         self._account(records)
         self._note_ready(records)
+        self._note_draining(records)
         seen = self._plane.signals(name)
+        self._now.heard(seen.as_of)
         queue = self._plane.queue_record(name)
         signals = signals_of(
             seen,
@@ -88,7 +92,7 @@ class QueuePool:
             try:
                 self.processes.start()
             except OSError as exc:
-                now = self._plane.now()
+                now = self._now()
                 self._starts.failed(now, f"this machine cannot start a process: {exc}", started_at=now)
                 return
 
@@ -96,7 +100,14 @@ class QueuePool:
         for process in self.processes.workers.values():
             if process.name not in self._was_ready and is_ready(record_of(process, records)):
                 self._was_ready.add(process.name)
-                self._starts.worked(max(0.0, self._plane.now() - process.started_at))
+                self._starts.worked(max(0.0, self._now() - process.started_at))
+
+    def _note_draining(self, records: Mapping[int, WorkerRecord]) -> None:
+        """Count out those that were told to go by somebody else: others may have to come in their place."""
+        for process in self.processes.workers.values():
+            record = record_of(process, records)
+            if not process.draining and record is not None and record.state == "draining":
+                process.drain_began = self._now()
 
     def _account(self, records: Mapping[int, WorkerRecord]) -> None:
         """Learn from workers that have ended, and remove the records of those that could not do it themselves."""
@@ -111,5 +122,5 @@ class QueuePool:
             if not end.worker.draining and not ready:
                 why = last_lines(end.worker.log, 1) or end.in_words
                 self._starts.failed(
-                    self._plane.now(), f"{why} (log: {end.worker.log})", started_at=end.worker.started_at
+                    self._now(), f"{why} (log: {end.worker.log})", started_at=end.worker.started_at
                 )

@@ -16,12 +16,13 @@ if TYPE_CHECKING:
 
     from dreamlake.lakeshore.dispatch.plane import Plane, QueueRecord
 
-_PATIENCE_S = 10.0
+PATIENCE_S = 10.0
+"""Seconds that a request is tried again for while the control plane is away."""
 
 
-def administration(plane: Plane) -> Administration | None:
+def administration(plane: Plane, *, patience_s: float = PATIENCE_S) -> Administration | None:
     """Give the rest of a control plane, to be closed before the plane; None for a local plane."""
-    return Administration(plane) if isinstance(plane, HttpDispatch) else None
+    return Administration(plane, patience_s=patience_s) if isinstance(plane, HttpDispatch) else None
 
 
 class Administration:
@@ -32,7 +33,7 @@ class Administration:
     things for a token that lacks the scope, and ``ConfigError`` for a name that cannot be one.
     """
 
-    def __init__(self, plane: HttpDispatch, *, patience_s: float = _PATIENCE_S) -> None:
+    def __init__(self, plane: HttpDispatch, *, patience_s: float = PATIENCE_S) -> None:
         known = plane._requests
         self._requests = known.apart(timeout_s=patience_s)
         # Namespaces lie in no namespace: their paths begin at /v1.
