@@ -130,6 +130,27 @@ def test_of_many_frames_the_newest_are_shown(visitor, plane, submit):
     assert "The newest 50 frames; there are earlier ones." in words
 
 
+def test_what_is_left_of_a_trimmed_stream_is_shown_and_what_follows_a_gap_is_waited_for(
+    visitor, plane, submit
+):
+    submit("job")
+    made = frames(*[{"step": n} for n in range(100)])
+    plane.journal_append_many("job", made[:90])
+    plane.journal_trim("job", keep_last=3)
+    plane.journal_append_many("job", made[95:])
+    shown = [word for word in visitor.get(job("job")).words.split() if word.endswith("}")]
+    assert shown == ["89}", "88}", "87}"]
+
+
+def test_the_stream_of_a_job_that_ended_stays(visitor, plane, submit):
+    submit("job")
+    claimed = plane.claim("q", "w")
+    last = wire.WireFrame(wire.FrameKind.END, 2).encode()
+    plane.journal_append_many("job", [*frames(1, 2), Frame(2, last, True)], worker_id="w")
+    plane.ack("job", "w", result=wire.pack(2), attempt=claimed.attempt)
+    assert "2 end 5 B 1 value 2 5 B 0 value 1 5 B" in visitor.get(job("job")).words
+
+
 def test_large_frames_are_few(visitor, plane, submit):
     submit("job")
     plane.journal_append_many("job", frames(*[bytes(200_000) for _ in range(6)]))
