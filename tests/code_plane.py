@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 from dreamlake.lakeshore import Dispatch
-from dreamlake.lakeshore.errors import DispatchError, RefusedError
+from dreamlake.lakeshore.errors import RefusedError
 
 
 class CodeKeepingPlane(Dispatch):
@@ -34,7 +34,7 @@ class CodeKeepingPlane(Dispatch):
         try:
             return (self.repos / code_repo_id).read_bytes()
         except FileNotFoundError:
-            raise DispatchError(f"no code repository {code_repo_id!r}") from None
+            raise RefusedError(f"no code repository {code_repo_id!r}") from None
 
     def _note(self, what):
         with (self.repos.parent / "notes.jsonl").open("a") as notes:

@@ -62,14 +62,21 @@ class Leasing:
         kept = {id_of(row) for row in held}
         return [inv_id for inv_id in wanted if inv_id not in kept]
 
-    async def release(self, namespace: str, worker_id: str, ids: Sequence[str]) -> int:
-        """Hand back claims that were never started, with their attempt; how many were still the worker's."""
+    async def release(
+        self, namespace: str, worker_id: str, ids: Sequence[str], *, delay_s: float = 0.0
+    ) -> int:
+        """Hand back claims that were never started, with their attempt; how many were still the worker's.
+
+        ``delay_s``: seconds that they wait while others run.
+        """
         held = await self._held(namespace, worker_id, [*dict.fromkeys(ids)])
-        stamp = uuid.uuid4().hex
+        stamp, due_at = uuid.uuid4().hex, self._clock.steady() + delay_s if delay_s > 0 else None
         await self._placing.expect(held)
-        done = await self._rows.apply(grouped([release_of(row, stamp) for row in held]))
+        done = await self._rows.apply(grouped([release_of(row, stamp, due_at) for row in held]))
         for queue, rows in by_queue([row for row in held if row["_id"] in done]).items():
-            await self._placing.push(queue, rows)
+            await self._placing.push(
+                queue, rows if due_at is None else [{**row, "dueAt": due_at} for row in rows]
+            )
             self._bells.ring([Ring(work_topic(queue)), Ring(change_topic(queue))])
         if done:
             self._idle(namespace, worker_id)

@@ -24,6 +24,8 @@ from lakeshore_controlplane.store.mongo.workers import WorkerKey
 _LOOK_AGAIN_S = 5.0
 _LOOK_AGAIN_DEGRADED_S = 0.5
 _SHORTEST_S = 0.005
+_ARGS_AGAIN_S = 3.0
+"""Seconds until a row whose arguments cannot be had now is claimed again: others run meanwhile."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +154,7 @@ class Polling:
                 await self._finishing.report(namespace, worker_id, [args_lost(row)])
             except StoreUnavailable as refusal:
                 later = refusal
-                await self._leasing.release(namespace, worker_id, [id_of(row)])
+                await self._leasing.release(namespace, worker_id, [id_of(row)], delay_s=_ARGS_AGAIN_S)
         if later is not None and not commands:
             raise later
         return commands

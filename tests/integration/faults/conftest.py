@@ -12,7 +12,8 @@ from fault_site import Site  # noqa: E402
 
 
 @pytest.fixture
-def site(tmp_path, mongo_url, mongo_database):
+def site(tmp_path, mongo_url, mongo_database, monkeypatch):
+    monkeypatch.setenv("LAKESHORE_PUSH_CODE", "off")  # the programs have the bodies
     made = Site(tmp_path, mongo_url, mongo_database)
     yield made
     made.close()

@@ -1,6 +1,7 @@
 """S3 that is slow, refuses connections, hangs up midway or is away for payloads that do not fit into rows."""
 
 import hashlib
+import subprocess
 
 import fault_bodies as bodies
 import pytest
@@ -49,8 +50,8 @@ def assert_served(site, queue, ids):
 
 
 def test_slow_object_store_slows_only_what_needs_it(site, net, queue):
-    net.delay(0.2)
-    ids = {number: queue.submit(bodies.echo, block(number)) for number in range(1, 4)}
+    net.delay(0.05)
+    ids = {number: queue.submit(bodies.echo, block(number)) for number in range(1, 3)}
     assert queue.result(queue.submit(bodies.double, 4), timeout=20) == 8
     assert_served(site, queue, ids)
 
@@ -73,3 +74,34 @@ def test_object_store_that_is_away_is_waited_for_and_stops_nobody_else(site, net
     assert [queue.result(inv_id, timeout=30) for inv_id in small] == [0, 2, 4, 6, 8]
     object_server.start()
     assert_served(site, queue, {1: waiting, 2: queue.submit(bodies.echo, block(2))})
+
+
+def test_head_job_whose_arguments_cannot_be_had_now_lets_others_run(site, object_server, replica):
+    queue = site.queue(replica.url, timeout=30)
+    head = queue.submit(bodies.echo, block(1))
+    object_server.kill()
+    small = [queue.submit(bodies.double, n) for n in range(5)]
+    site.worker(replica.url, "--lease", 3)
+    assert [queue.result(inv_id, timeout=20) for inv_id in small] == [0, 2, 4, 6, 8]
+    object_server.start()
+    assert_served(site, queue, {1: head})
+
+
+def test_code_that_cannot_be_fetched_now_is_waited_for(site, object_server, replica, tmp_path, monkeypatch):
+    tree = tmp_path / "project"
+    tree.mkdir()
+    (tree / "fault_project.py").write_text("def triple(x):\n    return 3 * x\n")
+    for words in (["init", "-q"], ["add", "."]):
+        subprocess.run(["git", "-C", tree, *words], check=True)
+    monkeypatch.syspath_prepend(tree)
+    monkeypatch.delenv("LAKESHORE_PUSH_CODE")
+    import fault_project
+
+    queue = site.queue(replica.url, timeout=30)
+    job = queue.submit(fault_project.triple, 4)
+    object_server.kill()
+    worker = site.worker(replica.url, "--lease", 3)
+    site.until(lambda: "could not fetch the code" in worker.output(), "the worker to ask for the code")
+    object_server.start()
+    assert queue.result(job, timeout=20) == 12
+    assert site.witness.rows()[job]["attempt"] == 1

@@ -33,6 +33,7 @@ class Program:
                     "PATH": "/usr/bin:/bin",
                     "HOME": str(folder),
                     "LAKESHORE_HOME": str(folder),
+                    "LAKESHORE_PUSH_CODE": "off",
                     "PYTHONPATH": f"{ROOT / 'worker_image'}:{RIG}",
                 },
                 stdin=subprocess.DEVNULL,

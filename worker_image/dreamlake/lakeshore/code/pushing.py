@@ -39,7 +39,7 @@ class CodeStore(Protocol):
         """Bring the archive: a PUT to ``upload["url"]`` with exactly ``upload["headers"]``, else to the server."""
 
     def fetch_code(self, code_repo_id: str) -> bytes:
-        """Give an archive. Raises ``DispatchError``."""
+        """Give an archive. Raises ``DispatchError`` when it cannot now, one below it when it never will."""
 
 
 class _Pushed:

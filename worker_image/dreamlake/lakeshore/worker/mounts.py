@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 import threading
+import time
 from collections.abc import Set as AbstractSet
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias, cast
@@ -12,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias, cast
 from dreamlake.lakeshore import wire
 from dreamlake.lakeshore.code import CodeCache, CodeMount
 from dreamlake.lakeshore.dispatch.plane import Claimed, Plane
-from dreamlake.lakeshore.errors import WireError, WorkerError
+from dreamlake.lakeshore.errors import DispatchError, WireError, WorkerError
 
 if TYPE_CHECKING:
     from dreamlake.lakeshore.code import CodeStore
@@ -22,6 +24,10 @@ Paths: TypeAlias = tuple[str, ...]
 
 _MARK = wire.pack("code")
 _KEPT = 8
+_AGAIN_S = 1.0
+"""Seconds until a plane that does not answer now is asked again."""
+
+log = logging.getLogger("lakeshore.worker")
 
 
 class Code(NamedTuple):
@@ -69,7 +75,10 @@ class Mounts:
         return None if self._store is None else code_of(job.envelope)
 
     def look(self, code: Code) -> Paths | Exception | None:
-        """Give where code lies, or why it cannot be had (asked again, it is tried again), or None: it is coming."""
+        """Give where code lies, or why it cannot be had (asked again, it is tried again), or None: it is coming.
+
+        A plane that does not answer is waited for.
+        """
         with self._lock:
             mount = self._mounted.get(code.id)
             failure = self._failed.pop(code.id, None)
@@ -89,13 +98,17 @@ class Mounts:
                     self._mounted.pop(code_id).release()
 
     def _fetch(self, code_id: str) -> None:
-        store = cast("CodeStore", self._store)
         mount: CodeMount | None = None
         failure: Exception | None = None
-        try:
-            mount = self._cache.mount(store.code_scope, code_id, lambda: store.fetch_code(code_id))
-        except Exception as exc:  # whatever it is, it is the end of those who wait for it
-            failure = exc
+        while mount is None and failure is None and not self._closed:
+            try:
+                mount = self._mount(code_id)
+            except Exception as exc:
+                if type(exc) is not DispatchError:
+                    failure = exc  # whatever it is, it is the end of those who wait for it
+                    break
+                log.warning("could not fetch the code %s, trying again: %s", code_id, exc)
+                time.sleep(_AGAIN_S)
         with self._lock:
             self._fetching.discard(code_id)
             if self._closed:
@@ -108,6 +121,10 @@ class Mounts:
                 self._failed[code_id] = failure
             with contextlib.suppress(BlockingIOError):
                 os.write(self._write, b"!")
+
+    def _mount(self, code_id: str) -> CodeMount:
+        store = cast("CodeStore", self._store)
+        return self._cache.mount(store.code_scope, code_id, lambda: store.fetch_code(code_id))
 
     def fileno(self) -> int:
         """Give the descriptor that is readable after a fetch."""
