@@ -13,7 +13,9 @@ from pathlib import Path
 import pytest
 
 import dreamlake.lakeshore as dls
-from dreamlake.lakeshore.dispatch import Dispatch
+from dreamlake.lakeshore.dispatch import Dispatch, HttpDispatch
+from dreamlake.lakeshore.dispatch.http.administration import administration
+from servers.replica_process import ReplicaProcess
 
 SCRIPT = Path(sysconfig.get_path("scripts")) / "lakeshore"
 BODIES = """\
@@ -94,9 +96,12 @@ class Up:
 
 
 class Lake:
-    """A home, a project folder, a plane on that home, and pools on its queues."""
+    """A home, a project folder, a plane (on that home, unless ``open_plane`` makes one), and pools on its queues.
 
-    def __init__(self, folder):
+    ``env``: what the pools are given beside, for example the URL of a control plane.
+    """
+
+    def __init__(self, folder, open_plane=None, **env):
         self.folder = folder
         self.home = folder / "home"
         self.project = folder / "project"
@@ -104,8 +109,8 @@ class Lake:
             path.mkdir()
         (self.project / "pool_jobs.py").write_text(BODIES)
         kept = {name: value for name, value in os.environ.items() if not name.startswith("LAKESHORE_")}
-        self.env = {**kept, "LAKESHORE_HOME": str(self.home)}
-        self.plane = Dispatch(self.home / "dispatch.sqlite")
+        self.env = {**kept, "LAKESHORE_HOME": str(self.home), **env}
+        self.plane = open_plane() if open_plane else Dispatch(self.home / "dispatch.sqlite")
         self.ups = []
 
     def queue_file(self, elasticity, *, name="q", worker="{}"):
@@ -154,6 +159,32 @@ def lake(tmp_path, monkeypatch):
     made = Lake(tmp_path)
     monkeypatch.syspath_prepend(str(made.project))
     yield made
+    made.close()
+    sys.modules.pop("pool_jobs", None)
+
+
+ROOT_TOKEN = "dlk_root-of-the-pools-" + "r" * 24
+
+
+@pytest.fixture
+def replica(mongo_url, mongo_database):
+    """A control plane in a process of its own, that asks for tokens."""
+    with ReplicaProcess(
+        mongo_url=mongo_url, mongo_database=mongo_database, auth="tokens", bootstrap_token=ROOT_TOKEN
+    ) as process:
+        yield process
+
+
+@pytest.fixture
+def far_lake(tmp_path, monkeypatch, replica):
+    """The same on a control plane, spoken to by a token that may do everything; ``far_lake.rest`` is its rest."""
+    env = {"LAKESHORE_URL": replica.url, "LAKESHORE_CLIENT_TOKEN": ROOT_TOKEN, "LAKESHORE_PUSH_CODE": "off"}
+    made = Lake(tmp_path, lambda: HttpDispatch(replica.url, token=ROOT_TOKEN), **env)
+    made.rest = administration(made.plane)
+    monkeypatch.setenv("LAKESHORE_PUSH_CODE", "off")
+    monkeypatch.syspath_prepend(str(made.project))
+    yield made
+    made.rest.close()
     made.close()
     sys.modules.pop("pool_jobs", None)
 
