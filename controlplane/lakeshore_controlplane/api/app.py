@@ -17,6 +17,7 @@ from lakeshore_controlplane.api.decoding import JSON, MSGPACK
 from lakeshore_controlplane.api.encoding import encode_refusal
 from lakeshore_controlplane.api.openapi import describe
 from lakeshore_controlplane.api.routing import Endpoint, starlette_routes
+from lakeshore_controlplane.api.ui.routes import ENDPOINTS as PAGES
 from lakeshore_controlplane.faults import Refusal
 from lakeshore_controlplane.services.control_plane import ControlPlane
 
@@ -60,7 +61,7 @@ def make_app(plane: ControlPlane) -> FastAPI:
         openapi_url="/openapi.json",
         redirect_slashes=False,  # such a redirect would go to whatever host the request names
     )
-    app.router.routes.extend(starlette_routes(plane, TABLE))
+    app.router.routes.extend(starlette_routes(plane, [*TABLE, *PAGES]))
     app.openapi = _described  # type: ignore[method-assign]
     app.add_exception_handler(HTTPException, _unknown_route)
     return app

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import time
+import traceback
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
@@ -19,6 +20,7 @@ from starlette.routing import Route
 
 from lakeshore_controlplane.api.decoding import JSON, MSGPACK, decode, read_body
 from lakeshore_controlplane.api.encoding import encode, encode_refusal
+from lakeshore_controlplane.api.visitors import check_visitor
 from lakeshore_controlplane.documents import Scope
 from lakeshore_controlplane.faults import BadRequest, Refusal
 from lakeshore_controlplane.services.control_plane import ControlPlane
@@ -189,8 +191,10 @@ class _Serving:
             return found if isinstance(found, Response) else encode(request, found, prefer=prefer)
         except Refusal as refusal:
             return encode_refusal(request, refusal, prefer)
-        except Exception:
-            log.exception("a request failed", extra={"route": self._path})
+        except Exception as exc:
+            log.error(
+                "a request failed with %s\n%s", type(exc).__name__, _where(exc), extra={"route": self._path}
+            )
             return encode_refusal(
                 request, Refusal("the control plane made a mistake; its log has it"), prefer
             )
@@ -199,6 +203,8 @@ class _Serving:
         endpoint = self._endpoint
         caller: Caller | None = None
         namespace = "default"
+        if self._plane.settings.auth == "off":
+            check_visitor(request)
         if endpoint.scopes:
             caller = await self._plane.identity.caller(request.headers.get("authorization"))
             namespace = caller.namespace_for(request.path_params.get("ns"))
@@ -210,6 +216,11 @@ class _Serving:
             default = JSON if endpoint.prefer == JSON else MSGPACK
             body = validate(endpoint.body, decode(raw, request.headers.get("content-type", default)))
         return Call(self._plane, caller, namespace, body, request)
+
+
+def _where(failure: BaseException) -> str:
+    """Give the lines that led to a failure and not its text: drivers put whole documents into theirs."""
+    return "".join(traceback.format_tb(failure.__traceback__)).rstrip()
 
 
 def validate(model: type[BaseModel], value: object) -> BaseModel:
