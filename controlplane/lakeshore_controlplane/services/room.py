@@ -74,7 +74,7 @@ def room_in(limits: Limits, book: Book, now: float, least: int) -> Room:
     if limits.rate is None or deep < least:
         return Room(int(min(deep, _MANY)))
     paid_ahead_s = max(0.0, book.paid_until - now)
-    tokens = math.floor(limits.burst - (paid_ahead_s - _ROUNDING_S) * limits.rate)
+    tokens = math.floor(min(limits.burst, limits.burst - (paid_ahead_s - _ROUNDING_S) * limits.rate))
     if tokens >= least:
         return Room(int(min(deep, tokens)))
     return Room(max(0, tokens), max(_SOON_S, paid_ahead_s - (limits.burst - least) / limits.rate))
