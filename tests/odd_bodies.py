@@ -7,6 +7,7 @@ import msgpack
 VALUES = {
     "accept_result_ref": True,
     "ack": 1,
+    "again": True,
     "acks": [{"invocation_id": "inv-1", "state": "failed", "error": {"type": "E", "message": "m"}}],
     "admission": {"max_depth": 5, "on_full": "reject", "rate_limit": {"rate": 5, "burst": 5}},
     "after": {"workers": 1},
@@ -17,6 +18,7 @@ VALUES = {
     "bytes": b"frame",
     "capabilities": {"gpu": True},
     "code_context": {"code_repo_id": "0" * 40},
+    "claim_id": "claim-number-1",
     "commit": "0" * 40,
     "concurrency": 1,
     "correlation_id": "together",

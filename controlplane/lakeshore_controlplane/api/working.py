@@ -17,6 +17,7 @@ from lakeshore_controlplane.api.bodies.daemon import (
     ResultChunk,
 )
 from lakeshore_controlplane.api.bodies.frames import FrameItem, read_frames
+from lakeshore_controlplane.api.connection import Connection
 from lakeshore_controlplane.api.producing import LARGE_BODY
 from lakeshore_controlplane.api.routing import Call, daemon_routes
 from lakeshore_controlplane.names import check_queue
@@ -55,8 +56,14 @@ async def poll(call: Call) -> object:
         kind=body.kind,
         temperature=body.temperature,
         reports=[await _report(call, item) for item in body.acks],
+        claim_id=body.claim_id,
+        again=body.again,
     )
-    found = await call.plane.polling.poll(call.namespace, request)
+    connection = Connection(call.request)
+    try:
+        found = await call.plane.polling.poll(call.namespace, request, connection)
+    finally:
+        connection.unwatch()
     return {"commands": found.commands, "fenced": found.fenced, "next_due_s": found.next_due_s}
 
 

@@ -44,10 +44,11 @@ class Ask:
     temperature: float
     lease_s: float
     cutoff_s: float
+    claim_id: str | None = None
 
     def lease(self, now: float) -> Lease:
         """Give the lease that begins now."""
-        return Lease(self.worker_id, now, now + self.lease_s, now + self.cutoff_s)
+        return Lease(self.worker_id, now, now + self.lease_s, now + self.cutoff_s, self.claim_id)
 
 
 class Claiming:
@@ -90,13 +91,21 @@ class Claiming:
         lease_s: float | None,
         kind: str | None = None,
         temperature: float | None = None,
+        claim_id: str | None = None,
     ) -> list[Invocation]:
         """Lease up to ``n`` rows and give them whole. ``lease_s`` None: the queue's for clients that cannot renew.
 
-        A queue that is not active gives nothing. Raises ``BadRequest`` for an unknown kind and odd numbers.
+        ``claim_id``: the worker's name for this claim, see ``Leasing.hand_out_again``. A queue that is not active
+        gives nothing. Raises ``BadRequest`` for an unknown kind and odd numbers.
         """
         ask = await self._parse(
-            QueueKey(namespace, name), worker_id, n, lease_s=lease_s, kind=kind, temperature=temperature
+            QueueKey(namespace, name),
+            worker_id,
+            n,
+            lease_s=lease_s,
+            kind=kind,
+            temperature=temperature,
+            claim_id=claim_id,
         )
         if ask is None:
             return []
@@ -122,6 +131,7 @@ class Claiming:
         lease_s: float | None,
         kind: str | None,
         temperature: float | None,
+        claim_id: str | None,
     ) -> Ask | None:
         found = await self._queues.peek(queue)
         record = found or undeclared(queue, 0.0)
@@ -137,7 +147,7 @@ class Claiming:
         if n < 1 or found is None or record["state"] != "active":
             return None  # a queue without a document has no rows: its first submission makes it
         cutoff_s = _number(record["admission"].get("deadline_cutoff_s"), 0.0)
-        return Ask(queue, worker_id, n, kind, temperature, lease_s, cutoff_s)
+        return Ask(queue, worker_id, n, kind, temperature, lease_s, cutoff_s, claim_id)
 
     async def _fill(self, ask: Ask, rows: list[Invocation]) -> None:
         """Add up to ``ask.n`` leased rows."""

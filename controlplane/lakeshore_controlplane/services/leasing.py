@@ -70,6 +70,12 @@ class Leasing:
         ``delay_s``: seconds that they wait while others run.
         """
         held = await self._held(namespace, worker_id, [*dict.fromkeys(ids)])
+        return await self.take_back(held, delay_s=delay_s)
+
+    async def take_back(self, held: Sequence[Invocation], *, delay_s: float = 0.0) -> int:
+        """Do the same for rows as a worker's claim gave them, but for those that were handed out again since."""
+        if not held:
+            return 0
         stamp, due_at = uuid.uuid4().hex, self._clock.steady() + delay_s if delay_s > 0 else None
         await self._placing.expect(held)
         done = await self._rows.apply(grouped([release_of(row, stamp, due_at) for row in held]))
@@ -79,8 +85,24 @@ class Leasing:
             )
             self._bells.ring([Ring(work_topic(queue)), Ring(change_topic(queue))])
         if done:
-            self._idle(namespace, worker_id)
+            self._idle(held[0]["namespaceId"], held[0].get("workerId") or "")
         return len(done)
+
+    async def hand_out_again(
+        self, namespace: str, worker_id: str, claim_id: str, lease_s: float | None
+    ) -> list[Invocation]:
+        """Give the rows that a worker holds from its claim of that name, whole, under leases that begin now.
+
+        What it gave back, ended or lost meanwhile is not among them. ``lease_s`` None: the leases stay as they are.
+        """
+        until = None
+        if lease_s is not None:
+            check_lease(lease_s)
+            until = self._clock.steady() + lease_s
+        found = await self._rows.lease_again(namespace, worker_id, claim_id, until)
+        for queue, rows in by_queue(found).items():
+            await self._placing.hold(queue, [id_of(row) for row in rows], rows[0].get("leaseUntil", 0.0))
+        return sorted(found, key=lambda row: (-row["priority"], row["order"]))
 
     async def next_due(self, namespace: str, name: str) -> float | None:
         """Seconds until a delay, a deadline or a lease ends and wants a claim; None while the queue gives none."""

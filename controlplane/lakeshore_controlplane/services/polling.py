@@ -1,36 +1,47 @@
-"""A worker's poll: ends come in, then an order to drain or a claim goes out, waiting for work when asked to."""
+"""A worker's poll: ends come in, then an order to drain or a claim goes out, waiting for work when asked to.
+
+An answer that reaches nobody costs no attempt: a claim for a connection that is gone is handed back, and a poll that is
+sent again gets the rows that its first answer held.
+"""
 
 from __future__ import annotations
 
+import random
 import time
-from collections.abc import Sequence
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from lakeshore_controlplane.documents import Invocation
-from lakeshore_controlplane.faults import NotFound, StoreUnavailable
+from lakeshore_controlplane.faults import StoreUnavailable
+from lakeshore_controlplane.services.askers import Asker
 from lakeshore_controlplane.services.claiming import Claiming
 from lakeshore_controlplane.services.finishing import Finishing, Report
-from lakeshore_controlplane.services.first_ring import first_ring
 from lakeshore_controlplane.services.leasing import Leasing
 from lakeshore_controlplane.services.payloads import Payloads
-from lakeshore_controlplane.services.submission import id_of
+from lakeshore_controlplane.services.repeated_polls import ClaimName, RepeatedPolls
+from lakeshore_controlplane.services.run_commands import RunCommands, hibernate
 from lakeshore_controlplane.services.topics import work_topic
+from lakeshore_controlplane.services.waiting_lines import Lines, Place
 from lakeshore_controlplane.services.workers import Workers, worker_topic
-from lakeshore_controlplane.store.bells.port import Bells, Subscription
+from lakeshore_controlplane.store.bells.port import Bells, Ring, Subscription
 from lakeshore_controlplane.store.lane.port import QueueKey
 from lakeshore_controlplane.store.mongo.workers import WorkerKey
 
-_LOOK_AGAIN_S = 5.0
-_LOOK_AGAIN_DEGRADED_S = 0.5
-_SHORTEST_S = 0.005
-_ARGS_AGAIN_S = 3.0
-"""Seconds until a row whose arguments cannot be had now is claimed again: others run meanwhile."""
+_ORDERS_S = 30.0
+_ORDERS_DEGRADED_S = 5.0
+"""Seconds after which a waiting poll asks for orders though none rang; it is a sign of life of its worker too."""
+_TURNS = 10_000
+"""Workers of several queues whose turn is remembered."""
 
 
 @dataclass(frozen=True, slots=True)
 class PollRequest:
-    """What a worker asks for: up to ``most`` claims of ``queues``, waiting up to ``timeout_s`` for the first."""
+    """What a worker asks for: up to ``most`` claims of ``queues``, waiting up to ``timeout_s`` for the first.
+
+    ``claim_id``: its own name for what it gets, random for each poll. ``again``: it has sent this poll before.
+    """
 
     worker_id: str
     queues: Sequence[str]
@@ -40,6 +51,8 @@ class PollRequest:
     kind: str | None = None
     temperature: float | None = None
     reports: list[Report] = field(default_factory=list)
+    claim_id: str | None = None
+    again: bool = False
 
 
 class PollAnswer(NamedTuple):
@@ -48,6 +61,28 @@ class PollAnswer(NamedTuple):
     commands: list[dict[str, Any]]
     fenced: list[str]
     next_due_s: float | None
+
+
+@dataclass(slots=True)
+class _Poll:
+    """A poll that may claim. ``heard``: the worker's own bell. ``cordoned``: as it was at the last look."""
+
+    worker: WorkerKey
+    request: PollRequest
+    asker: Asker
+    queues: list[QueueKey]
+    heard: Subscription
+    place: Place
+    cordoned: bool = False
+    _for_nobody: bool = False
+
+    async def is_for_nobody(self) -> bool:
+        """Whether its answer would reach nobody: the worker is gone, or asks another replica by now."""
+        if not self._for_nobody:
+            heard = self.heard.payloads()
+            asked_elsewhere = self.request.claim_id is not None and self.request.claim_id.encode() in heard
+            self._for_nobody = asked_elsewhere or await self.asker.has_left()
+        return self._for_nobody
 
 
 class Polling:
@@ -62,142 +97,148 @@ class Polling:
         workers: Workers,
         payloads: Payloads,
         bells: Bells,
-        stopping: Any,
+        stopping: Callable[[], bool],
     ) -> None:
         """``stopping()`` says whether this replica is going away."""
         self._claiming = claiming
         self._finishing = finishing
         self._leasing = leasing
         self._workers = workers
-        self._payloads = payloads
+        self._commands = RunCommands(payloads=payloads, finishing=finishing, leasing=leasing)
         self._bells = bells
         self._stopping = stopping
+        self._lines = Lines(bells=bells, next_due=lambda queue: leasing.next_due(*queue))
+        self._repeats: RepeatedPolls[PollAnswer] = RepeatedPolls()
+        self._turns: OrderedDict[WorkerKey, int] = OrderedDict()
 
-    async def poll(self, namespace: str, request: PollRequest) -> PollAnswer:
+    async def poll(self, namespace: str, request: PollRequest, asker: Asker) -> PollAnswer:
         """Take the reports, then give a drain order or claims."""
+        worker = WorkerKey(namespace, request.worker_id)
+        if request.claim_id is None:
+            found = await self._answer(worker, request, asker, answered=False)
+        else:
+            found = await self._repeats.once(
+                ClaimName(worker, request.claim_id),
+                asker,
+                lambda askers, answered: self._answer(worker, request, askers, answered=answered),
+            )
+        return found or PollAnswer([], [], None)
+
+    async def _answer(
+        self, worker: WorkerKey, request: PollRequest, asker: Asker, *, answered: bool
+    ) -> PollAnswer | None:
+        """Make the answer, or None when it is for nobody: then it holds back nothing."""
         fenced: list[str] = []
         if request.reports:
-            fenced = await self._finishing.report(namespace, request.worker_id, request.reports)
+            fenced = await self._finishing.report(worker.namespace, worker.id, request.reports)
         if request.most == 0:
             return PollAnswer([], fenced, None)
-        orders = await self._workers.at_poll(namespace, request.worker_id)
-        if orders.drain:
-            return PollAnswer([hibernate(request.worker_id)], fenced, None)
-        if orders.cordoned:
-            return PollAnswer([], fenced, None)
-        rows, due = await self._take(namespace, request)
-        return PollAnswer(await self._commands(namespace, request.worker_id, rows), fenced, due)
+        if (await self._workers.at_poll(*worker)).drain:
+            return PollAnswer([hibernate(worker.id)], fenced, None)
+        if request.claim_id is not None and (answered or request.again):
+            rows = await self._given_before(worker, request, request.claim_id)
+            if rows or answered:
+                return PollAnswer(await self._commands.of(*worker, rows), fenced, None)
+        return await self._claim_for(worker, request, asker, fenced)
 
-    async def _take(self, namespace: str, request: PollRequest) -> tuple[list[Invocation], float | None]:
-        if request.timeout_s <= 0:
-            rows = await self._claim(namespace, request)
-            short = len(rows) < request.most and len(request.queues) == 1
-            due = await self._leasing.next_due(namespace, request.queues[0]) if short else None
-            return rows, due
-        topics = [work_topic(QueueKey(namespace, name)) for name in request.queues]
-        topics.append(worker_topic(WorkerKey(namespace, request.worker_id)))
-        bells = [self._bells.subscribe(topic) for topic in topics]
+    async def _given_before(self, worker: WorkerKey, request: PollRequest, claim_id: str) -> list[Invocation]:
+        # Another replica may still wait in the name of the same poll: it shall claim nothing from now on.
+        self._bells.ring([Ring(worker_topic(worker), claim_id.encode())])
+        return await self._leasing.hand_out_again(*worker, claim_id, request.lease_s)
+
+    async def _claim_for(
+        self, worker: WorkerKey, request: PollRequest, asker: Asker, fenced: list[str]
+    ) -> PollAnswer | None:
+        queues = [QueueKey(worker.namespace, name) for name in self._in_turn(worker, request.queues)]
+        heard = self._bells.subscribe(worker_topic(worker))
+        poll = _Poll(worker, request, asker, queues, heard, Place(self._lines, queues, heard))
         try:
-            return await self._wait_for_work(namespace, request, bells), None
+            rows = await self._take(poll)
+            if await poll.is_for_nobody():
+                await self._leasing.take_back(rows or [])
+                return None
         finally:
-            for bell in bells:
-                bell.close()
+            poll.place.leave()
+            heard.close()
+        if rows is None:
+            return PollAnswer([hibernate(worker.id)], fenced, None)
+        commands = await self._commands.of(*worker, rows)
+        return PollAnswer(commands, fenced, await self._next_due(poll, len(rows)))
 
-    async def _wait_for_work(
-        self, namespace: str, request: PollRequest, bells: list[Subscription]
-    ) -> list[Invocation]:
-        ends = time.monotonic() + request.timeout_s
+    async def _take(self, poll: _Poll) -> list[Invocation] | None:
+        """Claim, waiting where the poll may; None: the worker shall drain."""
+        ends = time.monotonic() + poll.request.timeout_s
+        look: Sequence[QueueKey] = poll.queues
         while True:
-            rows = await self._claim(namespace, request)
-            left = ends - time.monotonic()
-            if rows or left <= 0 or self._stopping():
-                return rows
-            if (await self._workers.at_poll(namespace, request.worker_id)).drain:
+            orders = await self._workers.at_poll(*poll.worker)
+            if orders.drain:
+                return None
+            if self._stopping():
                 return []
-            await self._pause(namespace, request.queues, bells, left)
+            poll.cordoned = orders.cordoned
+            rows, missed = ([], set()) if poll.cordoned else await self._look(poll, look)
+            left = ends - time.monotonic()
+            if rows or left <= 0:
+                return rows
+            if poll.cordoned:
+                poll.place.step_aside()
+            if not missed and await self._woken(poll, left) and await poll.is_for_nobody():
+                return []
+            wanted = {*poll.queues} if poll.cordoned else missed | poll.place.calls
+            look = [queue for queue in poll.queues if queue in wanted]
 
-    async def _pause(
-        self, namespace: str, queues: Sequence[str], bells: list[Subscription], left: float
-    ) -> None:
-        limit = min(left, _LOOK_AGAIN_DEGRADED_S if self._bells.degraded else _LOOK_AGAIN_S)
-        for name in queues:
-            due = await self._leasing.next_due(namespace, name)
-            if due is not None:
-                limit = min(limit, max(due, _SHORTEST_S))
-        await first_ring(bells, limit)
+    async def _look(self, poll: _Poll, queues: Sequence[QueueKey]) -> tuple[list[Invocation], set[QueueKey]]:
+        """Claim, or stand in line; and the queues that rang meanwhile."""
+        cursors = {queue: self._bells.cursor(work_topic(queue)) for queue in queues}
+        rows = await self._claim(poll, queues)
+        if rows or poll.request.timeout_s <= 0:
+            return rows, set()
+        poll.place.stand()
+        missed = {queue for queue in queues if self._bells.moved(work_topic(queue), cursors[queue])}
+        return rows, missed | poll.place.calls
 
-    async def _claim(self, namespace: str, request: PollRequest) -> list[Invocation]:
+    async def _woken(self, poll: _Poll, left: float) -> bool:
+        poll.asker.watch(lambda: poll.heard.hear(b""))
+        return await poll.heard.wait(min(left, _ORDERS_DEGRADED_S if self._bells.degraded else _ORDERS_S))
+
+    async def _claim(self, poll: _Poll, queues: Sequence[QueueKey]) -> list[Invocation]:
         rows: list[Invocation] = []
-        for name in request.queues:
-            rows += await self._claiming.claim(
-                namespace,
-                name,
-                request.worker_id,
-                request.most - len(rows),
-                lease_s=request.lease_s,
-                kind=request.kind,
-                temperature=request.temperature,
-            )
+        request = poll.request
+        for queue in queues:
+            try:
+                found = await self._claiming.claim(
+                    *queue,
+                    request.worker_id,
+                    request.most - len(rows),
+                    lease_s=request.lease_s,
+                    kind=request.kind,
+                    temperature=request.temperature,
+                    claim_id=request.claim_id,
+                )
+            except StoreUnavailable:
+                if not rows:  # what is leased is handed out
+                    raise
+                break
+            poll.place.looked(queue, found=bool(found))
+            rows += found
             if len(rows) >= request.most:
                 break
         return rows
 
-    async def _commands(
-        self, namespace: str, worker_id: str, rows: Sequence[Invocation]
-    ) -> list[dict[str, Any]]:
-        """Make the orders. A row whose arguments are gone fails; one whose arguments cannot be had now goes back."""
-        commands, later = [], None
-        for row in rows:
-            try:
-                commands.append(run_command(row, await self._args(namespace, row)))
-            except NotFound:
-                await self._finishing.report(namespace, worker_id, [args_lost(row)])
-            except StoreUnavailable as refusal:
-                later = refusal
-                await self._leasing.release(namespace, worker_id, [id_of(row)], delay_s=_ARGS_AGAIN_S)
-        if later is not None and not commands:
-            raise later
-        return commands
+    def _in_turn(self, worker: WorkerKey, names: Sequence[str]) -> Sequence[str]:
+        """Let each queue be the first to be asked in one of the worker's polls, so that none keeps others from it."""
+        names = [*dict.fromkeys(names)]
+        if len(names) == 1:
+            return names
+        turn = self._turns.pop(worker, None)
+        turn = random.randrange(len(names)) if turn is None else (turn + 1) % len(names)  # noqa: S311
+        self._turns[worker] = turn
+        if len(self._turns) > _TURNS:
+            self._turns.popitem(last=False)
+        return [*names[turn:], *names[:turn]]
 
-    async def _args(self, namespace: str, row: Invocation) -> dict[str, Any]:
-        ref = row.get("argsRef")
-        if ref is not None and self._payloads.served_by_ref(ref):
-            return {"args_ref": ref}
-        return {"args_blob": await self._payloads.args_of(namespace, row)}
-
-
-def hibernate(worker_id: str) -> dict[str, Any]:
-    """Make the order to drain."""
-    return {"id": f"hibernate-{worker_id}", "kind": "hibernate", "body": {"reason": "drain"}}
-
-
-def args_lost(row: Invocation) -> Report:
-    """Make the report that ends a row whose arguments nobody can find any more."""
-    error = {
-        "type": "PayloadLost",
-        "message": "its arguments are not in the blob store any more: submit it again",
-    }
-    return Report(id_of(row), row["attempt"], "failed", error=error)
-
-
-def run_command(row: Invocation, args: dict[str, Any]) -> dict[str, Any]:
-    """Make the order to run a claimed row; ``args``: its ``args_blob`` or ``args_ref``."""
-    inv_id = id_of(row)
-    config = row["runConfig"]
-    body: dict[str, Any] = {
-        "invocation_id": inv_id,
-        "queue": config["queue"],
-        "function": row.get("function") or {},
-        **args,
-        "run_config": config,
-        "attempt": row["attempt"],
-        "crashes": row["crashes"],
-        "root_invocation_id": row["rootInvocationId"],
-    }
-    if config.get("prefix"):
-        body["prefix"] = config["prefix"]
-    if row.get("parentInvocationId"):
-        body["parent_invocation_id"] = row["parentInvocationId"]
-    if row.get("codeRepoId"):
-        body["code_repo"] = row["codeRepoId"]
-    return {"id": f"{inv_id}-{row['attempt']}", "kind": "run", "body": body}
+    async def _next_due(self, poll: _Poll, claimed: int) -> float | None:
+        request = poll.request
+        if request.timeout_s > 0 or claimed >= request.most or len(poll.queues) > 1 or poll.cordoned:
+            return None
+        return await self._leasing.next_due(*poll.queues[0])

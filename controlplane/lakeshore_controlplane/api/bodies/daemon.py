@@ -22,6 +22,7 @@ from lakeshore_controlplane.api.bodies.fields import (
 
 _Short = Annotated[str, Field(max_length=512)]
 _Lease = Annotated[float, Field(allow_inf_nan=True)]  # the service says what is wrong with odd ones
+_ClaimId = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,64}$")]
 _Tags = Annotated[list[_Short], Field(max_length=256)]
 
 
@@ -76,7 +77,7 @@ class AckMany(Body):
 
 
 class Poll(Body):
-    """Bring ends, take work."""
+    """Bring ends, take work. ``claim_id``: random for each poll, the same when it is sent again with ``again``."""
 
     worker_id: WorkerId
     queue: QueueName | None = None
@@ -87,6 +88,8 @@ class Poll(Body):
     kind: _Short | None = None
     temperature: _Lease | None = None
     acks: Annotated[list[AckItem], Field(max_length=10_000)] = Field(default_factory=list)
+    claim_id: _ClaimId | None = None
+    again: bool = False
 
     def queue_names(self) -> list[str]:
         """The queues to take from, in turn; none named: the default one."""

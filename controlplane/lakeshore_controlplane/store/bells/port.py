@@ -28,6 +28,9 @@ class Subscription(Protocol):
         One waiter at a time. A wait that is cancelled loses no ring: the next call hears it.
         """
 
+    def hear(self, payload: bytes) -> None:
+        """Ring for this listener alone."""
+
     def payloads(self) -> list[bytes]:
         """Take the payloads heard since the last call (bounded: when too many came, the list holds b"" first)."""
 

@@ -32,7 +32,7 @@ class ClaimRows:
         if len(keys) == 1:
             found = await self._find_and_lease({"_id": keys[0], **_startable(lease)}, lease, None)
             return [found] if found else []
-        stamp = uuid.uuid4().hex
+        stamp = _new_stamp(lease.claim_id)
         named = {"_id": {"$in": [*keys]}}
         async with self._database.speaking():
             done = await self._rows.update_many({**named, **_startable(lease)}, _stamped(lease, stamp))
@@ -41,6 +41,19 @@ class ClaimRows:
             rows = await self._rows.find({**named, "claimId": stamp}).to_list()
         by_key = {row["_id"]: cast("Invocation", row) for row in rows}
         return [by_key[key] for key in keys if key in by_key]
+
+    async def lease_again(
+        self, namespace: str, worker_id: str, claim_id: str, until: float | None
+    ) -> list[Invocation]:
+        """Give rows of an earlier claim. See ``Claims.lease_again``."""
+        stamp = _new_stamp(claim_id)
+        sets = {"claimId": stamp} if until is None else {"claimId": stamp, "leaseUntil": until}
+        held = {"namespaceId": namespace, "workerId": worker_id, "state": "running"}
+        named = {"claimId": {"$gte": f"{claim_id}:", "$lt": f"{claim_id};"}}  # ";" is what follows ":"
+        async with self._database.speaking():
+            if not (await self._rows.update_many({**held, **named}, {"$set": sets})).matched_count:
+                return []
+            return cast("list[Invocation]", await self._rows.find({**held, "claimId": stamp}).to_list())
 
     async def lease_next(self, queue: QueueKey, lease: Lease, *, newest: bool) -> Invocation | None:
         """Lease the first row. See ``Claims.lease_next``."""
@@ -163,7 +176,7 @@ class ClaimRows:
     async def _find_and_lease(
         self, wanted: Document, lease: Lease, sort: list[tuple[str, int]] | None
     ) -> Invocation | None:
-        update = _stamped(lease, uuid.uuid4().hex)
+        update = _stamped(lease, _new_stamp(lease.claim_id))
         async with self._database.speaking():
             found = await self._rows.find_one_and_update(wanted, update, sort=sort, return_document=True)
         return cast("Invocation | None", found)
@@ -182,6 +195,12 @@ def _startable(lease: Lease) -> Document:
     # Negated, so that a row without a deadline matches too.
     in_time = {"$not": {"$lte": lease.starts_before}}
     return {"state": "queued", "dueAt": {"$lte": lease.now}, "deadlineAt": in_time}
+
+
+def _new_stamp(claim_id: str | None) -> str:
+    """Make what tells the rows of one update from all others."""
+    stamp = uuid.uuid4().hex
+    return stamp if claim_id is None else f"{claim_id}:{stamp}"
 
 
 def _stamped(lease: Lease, stamp: str) -> Document:

@@ -15,12 +15,16 @@ from lakeshore_controlplane.store.lane.port import QueueKey
 
 
 class Lease(NamedTuple):
-    """Who gets rows, and until when. A row whose deadline is not after ``starts_before`` is not handed out."""
+    """Who gets rows, and until when. A row whose deadline is not after ``starts_before`` is not handed out.
+
+    ``claim_id``: the worker's own name for this claim, without a colon; ``lease_again`` finds its rows by that.
+    """
 
     worker_id: str
     now: float
     until: float
     starts_before: float
+    claim_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +62,15 @@ class Claims(Protocol):
 
     async def lease(self, keys: Sequence[str], lease: Lease) -> list[Invocation]:
         """Lease those of ``keys`` that are queued and may start; give them whole, in the order of ``keys``."""
+
+    async def lease_again(
+        self, namespace: str, worker_id: str, claim_id: str, until: float | None
+    ) -> list[Invocation]:
+        """Give the whole rows that the worker still holds from a claim of that name, in no order.
+
+        They are stamped anew, so that who has them from an earlier answer can hand them back no more. Their leases
+        end at ``until``, or as before when it is None.
+        """
 
     async def lease_next(self, queue: QueueKey, lease: Lease, *, newest: bool) -> Invocation | None:
         """Lease the first row by priority and then order (the newest first when ``newest``)."""
