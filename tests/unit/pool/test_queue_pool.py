@@ -277,3 +277,29 @@ def test_a_plane_that_fails_keeps_nothing_from_being_reaped(bench):
     b.plane.close()
     b.pool.reap()
     assert b.processes == {}
+
+
+def test_a_worker_that_ends_well_before_it_was_seen_is_no_failed_start(bench):
+    b = bench("{kind: fixed, replicas: 1}", code="")
+    b.tick()
+    b.all_end()
+    view = b.tick()
+    assert view.signals.start_failures == 0
+    assert len(b.processes) == 1
+
+
+def test_a_worker_that_was_told_to_go_by_somebody_else_is_replaced_while_it_drains(bench):
+    b = bench("{kind: fixed, replicas: 1}")
+    b.tick()
+    b.get_ready()
+    b.tick()
+    ((name, process),) = b.processes.items()
+    now = b.plane.now()
+    b.plane.register_worker(
+        WorkerRecord(f"w-{process.pid}", "q", socket.gethostname(), process.pid, "draining", 1, now, now)
+    )
+    view = b.tick()
+    assert view.phase_count("draining") == 1
+    assert len(b.processes) == 2
+    b.tick()
+    assert (process.process.poll(), len(b.processes)) == (None, 2)  # a second signal would stop its job

@@ -119,7 +119,7 @@ class QueuePool:
             self._ended.pop(0)
             ready = end.worker.name in self._was_ready or is_ready(record)
             self._was_ready.discard(end.worker.name)
-            if not end.worker.draining and not ready:
+            if not (end.worker.draining or ready or end.status == 0):  # 0: it was told to go by somebody else
                 why = last_lines(end.worker.log, 1) or end.in_words
                 self._starts.failed(
                     self._now(), f"{why} (log: {end.worker.log})", started_at=end.worker.started_at
