@@ -113,7 +113,8 @@ def _digest(submission: Submission) -> bytes:
     if submission.args is not None:
         given = b"inline\0" + submission.args
     elif submission.args_ref is not None:
-        given = b"ref\0" + submission.args_ref.encode()
+        # Its last part is a name: another upload of the same bytes has another.
+        given = b"ref\0" + submission.args_ref.rpartition(".")[0].encode()
     else:
         raise BadRequest(f"invocation {submission.id} has no arguments: give args_blob or args_ref")
     return hashlib.sha256(submission.queue.encode() + b"\0" + given).digest()

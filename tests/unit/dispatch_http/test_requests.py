@@ -1,13 +1,14 @@
 """What goes over the wire: paths, headers, msgpack, gzip; and that the token shows up nowhere else."""
 
 import gzip
+import hashlib
 import os
 import random
 
 import pytest
 
 from dreamlake.lakeshore.dispatch.plane import Backoff, Finished, RunConfig, Submission
-from dreamlake.lakeshore.errors import ConfigError, DispatchError, ErrorInfo, LakeshoreError
+from dreamlake.lakeshore.errors import ConfigError, ErrorInfo, LakeshoreError
 from http_peer import error, reply
 
 TOKEN = "dlk_very_secret"
@@ -122,16 +123,28 @@ def test_nothing_is_sent_when_one_of_a_batch_is_wrong(peer, plane):
     assert peer.requests == []
 
 
-def test_arguments_and_results_beyond_the_limit_are_refused_with_the_way_out(peer, plane, monkeypatch):
-    monkeypatch.setattr("dreamlake.lakeshore.dispatch.http.submitting.MAX_PAYLOAD", 10)
-    monkeypatch.setattr("dreamlake.lakeshore.dispatch.http.working.MAX_PAYLOAD", 10)
-    with pytest.raises(
-        DispatchError, match=r"arguments are 11 bytes and a control plane takes 10.*pass their key"
-    ):
-        plane.submit("q", b"x" * 11, id="a")
-    with pytest.raises(DispatchError, match=r"result is 11 bytes.*return its key"):
-        plane.ack("a", "w", result=b"x" * 11)
-    assert peer.requests == []
+def test_arguments_and_results_beyond_the_limit_are_brought_first(peer, plane, monkeypatch):
+    monkeypatch.setattr("dreamlake.lakeshore.dispatch.http.submitting.ALONG", 10)
+    monkeypatch.setattr("dreamlake.lakeshore.dispatch.http.working.ALONG", 10)
+    peer.script(reply({"ref": "p/1"}), reply({}), reply({"invocation_id": "a"}))
+    plane.submit("q", b"x" * 11, id="a")
+    announced, brought, submitted = peer.requests
+    assert announced.body == {"size": 11, "sha256": hashlib.sha256(b"x" * 11).hexdigest()}
+    assert (brought.method, brought.path, brought.raw) == ("PUT", "/v1/producer/payloads/p%2F1", b"x" * 11)
+    assert submitted.body["args_ref"] == "p/1"
+    assert "args_blob" not in submitted.body
+
+
+def test_a_signed_url_gets_its_own_headers_and_no_token(peer, connect):
+    plane = connect(token="dlk_secret")
+    headers = {"x-amz-meta-sha256": "0", "content-length": "3"}
+    peer.script(error("store_unavailable", 503), reply({}))
+    plane.upload_code("c", b"abc", {"url": f"{peer.url}/bucket/key?signed=1", "headers": headers})
+    first, second = peer.requests
+    assert (second.method, second.path, second.raw) == ("PUT", "/bucket/key?signed=1", b"abc")
+    host = peer.url.removeprefix("http://")
+    assert second.headers == {**headers, "host": host, "connection": "close"}
+    assert first.headers == second.headers
 
 
 def test_many_reports_go_by_the_thousand_and_by_four_mebibytes(peer, plane):
@@ -155,7 +168,9 @@ def test_a_report_is_spelled_out(peer, plane):
     plane.ack_many("w", [Finished("a", 1, b"r"), failed])
     body = peer.requests[0].body
     names = {item.pop("report_id") for item in body["items"]}
-    assert len(names) == 1, "the reports of one call go under one name, so that the same request twice is known"
+    assert len(names) == 1, (
+        "the reports of one call go under one name, so that the same request twice is known"
+    )
     assert body == {
         "worker_id": "w",
         "items": [

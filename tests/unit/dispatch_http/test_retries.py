@@ -140,7 +140,7 @@ def test_a_server_without_tls_is_told_from_one_that_is_away(peer, connect):
 
 
 def test_a_server_that_answers_nothing_is_given_up(peer, connect, monkeypatch):
-    monkeypatch.setattr("dreamlake.lakeshore.dispatch.http.requests._READ_S", 0.1)
+    monkeypatch.setattr("dreamlake.lakeshore.dispatch.http.requests.READ_S", 0.1)
     peer.script(Peer.HANG)
     with pytest.raises(DispatchError, match="it took too long"):
         connect(timeout=0.3).now()

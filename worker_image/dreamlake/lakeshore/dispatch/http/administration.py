@@ -142,4 +142,4 @@ class Administration:
 
 def _delete(requests: Requests, path: str) -> None:
     """Delete what is at a path. Asked again after a lost answer it may be gone already, which is an error."""
-    requests._fields(requests._answered(requests._request("DELETE", path), repeat="unless_lost"))
+    requests.delete(path, repeat="unless_lost")

@@ -70,10 +70,27 @@ class Connection:
                 self._sock.settimeout(1.0)
                 return read_answer(self._sock)
             raise LostError(exc, sent=False) from exc
+        return self.receive(read_s)
+
+    def send(self, request: bytes, limit_s: float) -> None:
+        """Send a request whose answer ``receive`` takes later. Raises ``LostError``: the server has not acted."""
+        self._sock.settimeout(limit_s)
+        try:
+            self._sock.sendall(request)
+        except OSError as exc:
+            raise LostError(exc, sent=False) from exc
+
+    def receive(self, read_s: float) -> Answer:
+        """Read an answer, each read within ``read_s`` seconds. Raises ``LostError``."""
+        self._sock.settimeout(read_s)
         try:
             return read_answer(self._sock)
         except OSError as exc:
             raise LostError(exc, sent=True) from exc
+
+    def fileno(self) -> int:
+        """Give the descriptor, which becomes readable when an answer begins."""
+        return self._sock.fileno()
 
     def is_stale(self) -> bool:
         """Whether the server hung up meanwhile (or spoke out of turn), or the connection was idle for too long."""
@@ -130,6 +147,18 @@ class Pool:
                 raise
             self._give_back(connection, keep=answer.keep)
             return answer
+
+    def lend(self) -> Connection:
+        """Give a new connection for longer than one request; ``close`` hangs up on it too, ``drop`` gives it back.
+
+        Raises ``LostError``, or ``DispatchError`` when closed.
+        """
+        self._check_open()
+        return self._new()
+
+    def drop(self, connection: Connection) -> None:
+        """Close a connection that was lent."""
+        self._drop(connection)
 
     def _take(self) -> Connection:
         self._check_open()

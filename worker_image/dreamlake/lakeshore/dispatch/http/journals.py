@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 from dreamlake.lakeshore.dispatch import verdicts
 from dreamlake.lakeshore.dispatch.http.requests import LONG_POLL_S
+from dreamlake.lakeshore.dispatch.http.steps import Ask
 from dreamlake.lakeshore.dispatch.names import check_journal
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from dreamlake.lakeshore.dispatch.http.requests import Repeat, Requests
+    from dreamlake.lakeshore.dispatch.http.steps import Steps
     from dreamlake.lakeshore.dispatch.plane import Frame
 
 _PAGE_BYTES = 1 << 20
@@ -58,30 +60,53 @@ def _batches(frames: Sequence[Frame]) -> Iterator[list[list[Any]]]:
     yield batch
 
 
-def read(requests: Requests, inv_id: str, since: int, timeout: float) -> Iterator[tuple[int, bytes]]:
-    """Yield ``(seq, frame)`` after ``since``, gapless and in order, until final or a terminal state.
+class Reader:
+    """One reading of a journal, page by page. ``timeout``: seconds that nothing new may come for."""
 
-    Raises ``TimeoutError`` when nothing new comes for ``timeout`` seconds, ``DispatchError`` when the journal has
-    ended and a frame before its end never came.
-    """
-    check_journal(inv_id)
-    quiet_since = time.monotonic()
-    while True:
-        left = max(0.0, quiet_since + timeout - time.monotonic())
-        wait_s = min(left, LONG_POLL_S)
-        asked = {"journal": inv_id, "since": since, "timeout_s": wait_s, "max_bytes": _PAGE_BYTES}
-        page = requests.post("producer/journal/read", asked, wait_s=wait_s)
-        for seq, data in page["entries"]:
-            yield seq, data
-            since = seq
-        if page["missing"] is not None:
-            raise verdicts.journal_gap(inv_id, page["missing"])
-        if page["done"]:
-            return
-        if page["entries"]:
-            quiet_since = time.monotonic()
-        elif left <= 0:
-            raise verdicts.journal_quiet(inv_id, since, timeout)
+    def __init__(self, inv_id: str, since: int, timeout: float) -> None:
+        self._journal = check_journal(inv_id)
+        self._since = since
+        self._timeout = timeout
+        self._quiet_since = time.monotonic()
+        self._missing: int | None = None
+        self.done = False
+        """Whether nothing can follow what was given."""
+
+    def page(self, longest_s: float = LONG_POLL_S) -> Steps[list[tuple[int, bytes]]]:
+        """Give the entries that follow, gapless and in order; none when none came for ``longest_s`` seconds.
+
+        Raises ``TimeoutError`` when nothing new came for the whole timeout, ``DispatchError`` when the journal has
+        ended and a frame before its end never came: after that of the entries before it.
+        """
+        if self._missing is not None:
+            raise verdicts.journal_gap(self._journal, self._missing)
+        left = max(0.0, self._quiet_since + self._timeout - time.monotonic())
+        wait_s = min(left, longest_s)
+        asked = {
+            "journal": self._journal,
+            "since": self._since,
+            "timeout_s": wait_s,
+            "max_bytes": _PAGE_BYTES,
+        }
+        page = yield Ask("producer/journal/read", asked, wait_s)
+        entries = [(int(seq), bytes(data)) for seq, data in page["entries"]]
+        self._missing = page["missing"]
+        self.done = page["done"] and self._missing is None
+        if entries:
+            self._since = entries[-1][0]
+            self._quiet_since = time.monotonic()
+        elif self._missing is not None:
+            raise verdicts.journal_gap(self._journal, self._missing)
+        elif not self.done and left <= 0:
+            raise verdicts.journal_quiet(self._journal, self._since, self._timeout)
+        return entries
+
+
+def read(requests: Requests, inv_id: str, since: int, timeout: float) -> Iterator[tuple[int, bytes]]:
+    """Yield ``(seq, frame)`` after ``since`` until final or a terminal state. Raises as ``Reader.page`` does."""
+    reader = Reader(inv_id, since, timeout)
+    while not reader.done:
+        yield from requests.run(reader.page())
 
 
 def trim(requests: Requests, inv_id: str, keep_last: int) -> int:

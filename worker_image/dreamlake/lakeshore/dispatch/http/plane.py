@@ -20,6 +20,7 @@ from dreamlake.lakeshore.dispatch.http.address import check_token, parse_address
 from dreamlake.lakeshore.dispatch.http.completions import HttpCompletions
 from dreamlake.lakeshore.dispatch.http.drains import DrainOrders
 from dreamlake.lakeshore.dispatch.http.listening import HttpListener
+from dreamlake.lakeshore.dispatch.http.polls import HttpPolls
 from dreamlake.lakeshore.dispatch.http.requests import Requests
 from dreamlake.lakeshore.dispatch.names import check_namespace
 from dreamlake.lakeshore.dispatch.plane import (
@@ -97,7 +98,7 @@ class HttpDispatch:
 
     def submit_many(self, queue: str, items: Sequence[Submission]) -> list[str]:
         """Store in order: all or none up to 1,000 items (48 MiB), more of them a thousand at a time."""
-        return submitting.submit_many(self._requests, queue, items)
+        return self._requests.run(submitting.submit_many(queue, items, self._requests.timeout_s))
 
     def cancel(self, inv_id: str) -> bool:
         """End a queued or running invocation as ``cancelled``; False when it had ended or is unknown."""
@@ -105,11 +106,14 @@ class HttpDispatch:
 
     def get(self, inv_id: str) -> dict[str, object] | None:
         """Give the invocation row (without envelope and result bytes), or None."""
-        return results.get(self._requests, inv_id)
+        return self._requests.run(results.get(inv_id))
 
     def result(self, inv_id: str, *, timeout: float = 30.0, poll: float = 0.02) -> bytes:
         """Wait for success and give the packed result; ``poll`` is not needed here, the server waits."""
-        return results.result(self._requests, inv_id, timeout)
+        found = self._requests.run(results.result(inv_id, timeout))
+        if found is None:
+            raise results.still_waiting(self._requests, inv_id, timeout)
+        return found
 
     def completions(self) -> Completions:
         """Open a stream of outcomes."""
@@ -117,7 +121,7 @@ class HttpDispatch:
 
     def count(self, queue: str, state: str = "queued") -> int:
         """Count the rows of a queue in one state; delayed ones are queued."""
-        return queues.count(self._requests, queue, state)
+        return self._requests.run(queues.count(queue, state))
 
     # -- working
     def claim(
@@ -144,30 +148,28 @@ class HttpDispatch:
         lease_s: float = DEFAULT_LEASE_S,
     ) -> list[Claimed]:
         """Lease up to ``n``, a thousand at a time. A lost answer's claims come back when their leases end."""
-        return working.claim_many(
-            self._requests,
-            self._orders,
-            queue,
-            worker_id,
-            n,
-            kind=kind,
-            temperature=temperature,
-            lease_s=lease_s,
+        claiming = working.claim_many(
+            self._orders, queue, worker_id, n, kind=kind, temperature=temperature, lease_s=lease_s
         )
+        return self._requests.run(claiming)
+
+    def polls(self, worker_id: str) -> HttpPolls:
+        """Open a worker's way to ask for claims ahead, with ends that ride on the question."""
+        return HttpPolls(self._requests, self._orders, worker_id)
 
     def renew(self, ids: Iterable[str], worker_id: str, *, lease_s: float = DEFAULT_LEASE_S) -> set[str]:
         """Extend the leases still held; the ids that are *no longer* held."""
-        return working.renew(self._requests, self._orders, ids, worker_id, lease_s)
+        return self._requests.run(working.renew(self._orders, ids, worker_id, lease_s))
 
     def release(self, ids: Iterable[str], worker_id: str) -> int:
         """Hand back claims that were never started: queued again at their place, no attempt used."""
-        return working.release(self._requests, ids, worker_id)
+        return self._requests.run(working.release(ids, worker_id))
 
     def ack(
         self, inv_id: str, worker_id: str, *, result: bytes | None = None, attempt: int | None = None
     ) -> None:
         """End a running attempt as succeeded. Raises ``FencedError`` when it is not this worker's any more."""
-        working.finish(self._requests, worker_id, attempt, Finished(inv_id, 0, result))
+        self._requests.run(working.finish(worker_id, attempt, Finished(inv_id, 0, result)))
 
     def nack(
         self,
@@ -181,11 +183,11 @@ class HttpDispatch:
     ) -> None:
         """Report a failed attempt: queued again when ``retry``, else ``failed``. Fenced like ``ack``."""
         told = Finished(inv_id, 0, error=working.error_of(error), retry=retry, delay_s=delay_s)
-        working.finish(self._requests, worker_id, attempt, told)
+        self._requests.run(working.finish(worker_id, attempt, told))
 
     def ack_many(self, worker_id: str, items: Sequence[Finished]) -> set[str]:
         """Report many attempts, up to 1,000 or 4 MiB a request; the ids that were fenced."""
-        return working.ack_many(self._requests, worker_id, items)
+        return self._requests.run(working.ack_many(worker_id, items))
 
     # -- frames
     def journal_append(self, inv_id: str, seq: int | None, frame_bytes: bytes, *, final: bool = False) -> int:
@@ -223,7 +225,7 @@ class HttpDispatch:
 
     def next_due(self, queue: str) -> float | None:
         """Seconds until a delayed row or an expiring lease of this queue wants attention, or None."""
-        return queues.next_due(self._requests, queue)
+        return self._requests.run(queues.next_due(queue))
 
     def now(self) -> float:
         """Seconds on the control plane's clock."""

@@ -8,22 +8,25 @@ from dreamlake.lakeshore.dispatch.arguments import check_declaration, check_queu
 from dreamlake.lakeshore.dispatch.http.faults import NotFoundError
 from dreamlake.lakeshore.dispatch.http.requests import segment
 from dreamlake.lakeshore.dispatch.http.states import wire_states
+from dreamlake.lakeshore.dispatch.http.steps import Ask
 from dreamlake.lakeshore.dispatch.names import check_queue
 from dreamlake.lakeshore.dispatch.plane import QueueRecord, QueueSignals
 from dreamlake.lakeshore.dispatch.verdicts import no_such_queue
 
 if TYPE_CHECKING:
     from dreamlake.lakeshore.dispatch.http.requests import Requests
+    from dreamlake.lakeshore.dispatch.http.steps import Steps
 
 
-def count(requests: Requests, queue: str, state: str) -> int:
+def count(queue: str, state: str) -> Steps[int]:
     """Count the rows of a queue in one state."""
     check_queue(queue)
     check_state(state)
-    return sum(
-        int(requests.post("producer/count", {"queue": queue, "state": name})["count"])
-        for name in wire_states(state)
-    )
+    total = 0
+    for name in wire_states(state):
+        found = yield Ask("producer/count", {"queue": queue, "state": name})
+        total += int(found["count"])
+    return total
 
 
 def declare(requests: Requests, record: QueueRecord) -> None:
@@ -82,10 +85,11 @@ def signals(requests: Requests, queue: str) -> QueueSignals:
     return QueueSignals(**{name: raw[name] for name in QueueSignals.__slots__})
 
 
-def next_due(requests: Requests, queue: str) -> float | None:
+def next_due(queue: str) -> Steps[float | None]:
     """Seconds until a delayed row, a deadline or an expiring lease wants a claim; None while there is none."""
     check_queue(queue)
-    seconds = requests.get(f"daemon/queues/{segment(queue)}/next-due")["seconds"]
+    found = yield Ask(f"daemon/queues/{segment(queue)}/next-due")
+    seconds = found["seconds"]
     return None if seconds is None else float(seconds)
 
 

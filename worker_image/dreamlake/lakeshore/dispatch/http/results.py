@@ -12,19 +12,23 @@ from dreamlake.lakeshore.dispatch import verdicts
 from dreamlake.lakeshore.dispatch.arguments import check_state
 from dreamlake.lakeshore.dispatch.http import queues, workers
 from dreamlake.lakeshore.dispatch.http.faults import NotFoundError
+from dreamlake.lakeshore.dispatch.http.payloads import fetching
 from dreamlake.lakeshore.dispatch.http.requests import LONG_POLL_S
 from dreamlake.lakeshore.dispatch.http.states import outcome_of, row_of, wire_states
+from dreamlake.lakeshore.dispatch.http.steps import Ask
 
 if TYPE_CHECKING:
     from dreamlake.lakeshore.dispatch.http.requests import Requests
+    from dreamlake.lakeshore.dispatch.http.steps import Steps
 
 
-def get(requests: Requests, inv_id: str) -> dict[str, object] | None:
+def get(inv_id: str) -> Steps[dict[str, object] | None]:
     """Give the row without envelope and result, or None. ``error`` is ``{type, message, traceback}`` or None."""
     try:
-        return row_of(requests.post("producer/get", {"invocation_id": inv_id})["invocation"])
+        found = yield Ask("producer/get", {"invocation_id": inv_id})
     except NotFoundError:
         return None
+    return row_of(found["invocation"])
 
 
 def listing(requests: Requests, queue: str | None, state: str | None, limit: int) -> list[dict[str, object]]:
@@ -52,33 +56,35 @@ def _submitted_at(row: dict[str, object]) -> float:
     return float(at) if isinstance(at, int | float) else 0.0
 
 
-def result(requests: Requests, inv_id: str, timeout: float) -> bytes:
-    """Wait for success and give the packed result, by long polls.
+def result(inv_id: str, timeout: float) -> Steps[bytes | None]:
+    """Wait for success and give the packed result, by long polls; None when it has not ended in time.
 
-    Raises ``TimeoutError``, ``InvocationFailedError``, ``InvocationCancelledError``, or ``DispatchError`` for an
+    Raises ``InvocationFailedError``, ``InvocationCancelledError``, or ``DispatchError`` for an
     unknown id.
     """
     ends = time.monotonic() + timeout
     while True:
         left = max(0.0, ends - time.monotonic())
         wait_s = min(left, LONG_POLL_S)
-        asked = {"invocation_id": inv_id, "timeout_s": wait_s}
+        asked = {"invocation_id": inv_id, "timeout_s": wait_s, "accept_result_ref": True}
         try:
-            found = requests.post("producer/await", asked, wait_s=wait_s)
+            found = yield Ask("producer/await", asked, wait_s)
         except NotFoundError as exc:
             raise verdicts.unknown_invocation(inv_id) from exc
         if found["state"] != "pending":
             break
         if left <= 0:
-            raise _still_waiting(requests, inv_id, timeout)
+            return None
     outcome = outcome_of({"invocation_id": inv_id, **found})
     if outcome.state == "succeeded":
-        return outcome.result or b""
+        told = found.get("result_ref")
+        return (outcome.result or b"") if told is None else (yield from fetching(told))
     raise verdicts.no_success(inv_id, outcome.state, outcome.error)
 
 
-def _still_waiting(requests: Requests, inv_id: str, timeout: float) -> TimeoutError:
-    row = get(requests, inv_id) or {"state": "unknown", "queue": "?"}
+def still_waiting(requests: Requests, inv_id: str, timeout: float) -> TimeoutError:
+    """Give the error of a wait that ended before the invocation did, with what may be the reason."""
+    row = requests.run(get(inv_id)) or {"state": "unknown", "queue": "?"}
     state, seen = None, 0
     if row["state"] == "queued":
         queue = str(row["queue"])

@@ -5,41 +5,46 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from dreamlake.lakeshore.dispatch.arguments import check_config
+from dreamlake.lakeshore.dispatch.http.payloads import ALONG
 from dreamlake.lakeshore.dispatch.http.requests import LONG_POLL_S
+from dreamlake.lakeshore.dispatch.http.steps import Ask, Bring
 from dreamlake.lakeshore.dispatch.names import check_invocation, check_queue
 from dreamlake.lakeshore.dispatch.plane import RunConfig
-from dreamlake.lakeshore.errors import ConfigError, RefusedError
+from dreamlake.lakeshore.errors import ConfigError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from dreamlake.lakeshore.dispatch.http.requests import Requests
+    from dreamlake.lakeshore.dispatch.http.steps import Steps
     from dreamlake.lakeshore.dispatch.plane import Submission
 
 BATCH = 1000
 """Invocations that one request stores, all or none."""
-MAX_PAYLOAD = 64 << 20
-"""Bytes of one invocation's arguments, and of one result."""
 _BATCH_BYTES = 48 << 20
 _PLAIN = RunConfig()
 
 
-def submit_many(requests: Requests, queue: str, items: Sequence[Submission]) -> list[str]:
+def submit_many(queue: str, items: Sequence[Submission], timeout_s: float) -> Steps[list[str]]:
     """Store them in order; the ids, an earlier one's where a key was known.
 
     All or none as long as one request holds them (1,000 items, 48 MiB). More are stored request by request: an
-    error then leaves those of the earlier requests stored, and the same call again stores the rest.
+    error then leaves those of the earlier requests stored, and the same call again stores the rest. Arguments that
+    are too large for a request are uploaded first. ``timeout_s``: how long to wait for room.
     """
     check_queue(queue)
     bodies = [_body(queue, item) for item in items]
-    wait_s = min(requests.timeout_s, LONG_POLL_S)  # for room, where the queue lets its submitters wait
+    for item, body in zip(items, bodies, strict=True):
+        if len(item.envelope) > ALONG:
+            del body["args_blob"]
+            body["args_ref"] = yield Bring(item.envelope)
+    wait_s = min(timeout_s, LONG_POLL_S)  # for room, where the queue lets its submitters wait
     ids: list[str] = []
     for batch in _batches(bodies):
         if len(batch) == 1:
-            results = [requests.post("producer/submit", {**batch[0], "wait_s": wait_s}, wait_s=wait_s)]
+            results = [(yield Ask("producer/submit", {**batch[0], "wait_s": wait_s}, wait_s))]
         else:
             body = {"items": batch, "atomic": True, "wait_s": wait_s}
-            results = requests.post("producer/submit-many", body, wait_s=wait_s)["results"]
+            results = (yield Ask("producer/submit-many", body, wait_s))["results"]
         ids += [str(found["invocation_id"]) for found in results]
     return ids
 
@@ -48,7 +53,7 @@ def _batches(bodies: list[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
     batch: list[dict[str, Any]] = []
     size = 0
     for body in bodies:
-        more = len(body["args_blob"])
+        more = len(body.get("args_blob", b""))
         if batch and (len(batch) == BATCH or size + more > _BATCH_BYTES):
             yield batch
             batch, size = [], 0
@@ -60,11 +65,6 @@ def _batches(bodies: list[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
 
 def _body(queue: str, item: Submission) -> dict[str, Any]:
     check_invocation(item.id)
-    if len(item.envelope) > MAX_PAYLOAD:
-        raise RefusedError(
-            f"invocation {item.id}: its arguments are {len(item.envelope)} bytes and a control plane takes "
-            f"{MAX_PAYLOAD}: write them to storage, and pass their key"
-        )
     body: dict[str, Any] = {"invocation_id": item.id, "queue": queue, "args_blob": item.envelope}
     if item.parent is not None:
         body["parent_invocation_id"] = item.parent

@@ -6,16 +6,16 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from dreamlake.lakeshore.dispatch.arguments import check_claim
-from dreamlake.lakeshore.dispatch.http.requests import segment
-from dreamlake.lakeshore.dispatch.http.submitting import MAX_PAYLOAD
+from dreamlake.lakeshore.dispatch.http.payloads import ALONG, fetching
+from dreamlake.lakeshore.dispatch.http.steps import Ask, Bring
 from dreamlake.lakeshore.dispatch.plane import Backoff, Claimed
-from dreamlake.lakeshore.errors import DispatchError, ErrorInfo, FencedError, RefusedError
+from dreamlake.lakeshore.errors import DispatchError, ErrorInfo, FencedError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from dreamlake.lakeshore.dispatch.http.drains import DrainOrders
-    from dreamlake.lakeshore.dispatch.http.requests import Requests
+    from dreamlake.lakeshore.dispatch.http.steps import Steps
     from dreamlake.lakeshore.dispatch.plane import Finished
 
 BATCH = 1000
@@ -26,7 +26,6 @@ _MESSAGE_CHARS = 1_000_000
 
 
 def claim_many(
-    requests: Requests,
     orders: DrainOrders,
     queue: str,
     worker_id: str,
@@ -35,7 +34,7 @@ def claim_many(
     kind: str,
     temperature: float,
     lease_s: float,
-) -> list[Claimed]:
+) -> Steps[list[Claimed]]:
     """Lease up to ``n`` invocations in the order of ``kind``, at most 1,000 a request."""
     check_claim(queue, worker_id, kind, temperature, lease_s)
     asked = {
@@ -51,10 +50,10 @@ def claim_many(
         most = min(BATCH, n - len(claimed))
         try:
             # Made again, it would claim more: what a lost answer held is handed out again when its leases end.
-            found = requests.post("daemon/poll", {**asked, "max": most}, repeat="unless_lost")
+            found = yield Ask("daemon/poll", {**asked, "max": most}, repeat="unless_lost")
             orders.note(worker_id, found)
             runs = [command["body"] for command in found["commands"] if command["kind"] == "run"]
-            claimed += _claims(requests, worker_id, queue, runs)
+            claimed += yield from claims_of(worker_id, queue, runs)
         except DispatchError:
             if not claimed:
                 raise
@@ -64,22 +63,26 @@ def claim_many(
     return claimed
 
 
-def _claims(
-    requests: Requests, worker_id: str, queue: str, bodies: Sequence[Mapping[str, Any]]
-) -> list[Claimed]:
+def claims_of(worker_id: str, queue: str, bodies: Sequence[Mapping[str, Any]]) -> Steps[list[Claimed]]:
+    """Make claims of what a poll brought, their arguments fetched; all are handed back when one cannot be had."""
     try:
-        return [_claimed(requests, queue, body) for body in bodies]
+        claims = []
+        for body in bodies:
+            blob = body.get("args_blob")
+            envelope = bytes(blob) if blob is not None else (yield from fetching(body.get("args_ref")))
+            claims.append(_claimed(queue, body, envelope))
     except DispatchError:
-        release(requests, [str(body["invocation_id"]) for body in bodies], worker_id)
+        yield from release([str(body["invocation_id"]) for body in bodies], worker_id)
         raise
+    return claims
 
 
-def _claimed(requests: Requests, queue: str, body: Mapping[str, Any]) -> Claimed:
+def _claimed(queue: str, body: Mapping[str, Any], envelope: bytes) -> Claimed:
     config: Mapping[str, Any] = body.get("run_config") or {}
     backoff = config.get("backoff")
     return Claimed(
         id=body["invocation_id"],
-        envelope=_payload(requests, body),
+        envelope=envelope,
         attempt=int(body["attempt"]),
         queue=body.get("queue") or queue,
         timeout_s=config.get("timeout_s"),
@@ -89,35 +92,24 @@ def _claimed(requests: Requests, queue: str, body: Mapping[str, Any]) -> Claimed
     )
 
 
-def _payload(requests: Requests, body: Mapping[str, Any]) -> bytes:
-    """Give the arguments, fetched where they are too large to come along."""
-    blob = body.get("args_blob")
-    if blob is not None:
-        return bytes(blob)
-    told = body.get("args_ref")
-    ref = told.get("ref") if isinstance(told, dict) else told
-    return requests.fetch(f"producer/payloads/{segment(str(ref))}")
-
-
-def renew(
-    requests: Requests, orders: DrainOrders, ids: Iterable[str], worker_id: str, lease_s: float
-) -> set[str]:
+def renew(orders: DrainOrders, ids: Iterable[str], worker_id: str, lease_s: float) -> Steps[set[str]]:
     """Extend the leases still held; the ids of those that are not."""
     lost: set[str] = set()
     for chunk in _chunks(list(dict.fromkeys(ids))):
         asked = {"worker_id": worker_id, "ids": chunk, "lease_s": float(lease_s)}
-        found = requests.post("daemon/renew", asked)
+        found = yield Ask("daemon/renew", asked)
         orders.note(worker_id, found)
         lost.update(found["lost"])
     return lost
 
 
-def release(requests: Requests, ids: Iterable[str], worker_id: str) -> int:
+def release(ids: Iterable[str], worker_id: str) -> Steps[int]:
     """Hand back claims that were never started; how many were still this worker's."""
-    return sum(
-        int(requests.post("daemon/release", {"worker_id": worker_id, "ids": chunk})["released"])
-        for chunk in _chunks(list(dict.fromkeys(ids)))
-    )
+    count = 0
+    for chunk in _chunks(list(dict.fromkeys(ids))):
+        found = yield Ask("daemon/release", {"worker_id": worker_id, "ids": chunk})
+        count += int(found["released"])
+    return count
 
 
 def _chunks(ids: list[str]) -> Iterator[list[str]]:
@@ -125,23 +117,26 @@ def _chunks(ids: list[str]) -> Iterator[list[str]]:
         yield ids[start : start + BATCH]
 
 
-def finish(requests: Requests, worker_id: str, attempt: int | None, item: Finished) -> None:
+def finish(worker_id: str, attempt: int | None, item: Finished) -> Steps[None]:
     """Report one attempt, of whatever number when ``attempt`` is None. Raises ``FencedError``."""
-    requests.post("daemon/ack", {**_report(item, attempt), "worker_id": worker_id, "report_id": _new_id()})
+    report = yield from report_of(item, attempt)
+    yield Ask("daemon/ack", {**report, "worker_id": worker_id, "report_id": _new_id()})
 
 
-def ack_many(requests: Requests, worker_id: str, items: Sequence[Finished]) -> set[str]:
+def ack_many(worker_id: str, items: Sequence[Finished]) -> Steps[set[str]]:
     """Report attempts, up to 1,000 or 4 MiB a request; the ids that were fenced."""
     fenced: set[str] = set()
     for batch in _batches(items):
         report_id = _new_id()
-        for report in batch:
-            report["report_id"] = report_id
-        if len(batch) == 1:
-            fenced.update(_ack_one(requests, worker_id, batch[0]))
+        reports = []
+        for item in batch:
+            report = yield from report_of(item, item.attempt)
+            reports.append(report | {"report_id": report_id})
+        if len(reports) == 1:
+            fenced.update((yield from _ack_one(worker_id, reports[0])))
         else:
-            asked = {"worker_id": worker_id, "items": batch}
-            fenced.update(requests.post("daemon/ack-many", asked)["fenced"])
+            found = yield Ask("daemon/ack-many", {"worker_id": worker_id, "items": reports})
+            fenced.update(found["fenced"])
     return fenced
 
 
@@ -150,29 +145,32 @@ def _new_id() -> str:
     return os.urandom(8).hex()
 
 
-def _ack_one(requests: Requests, worker_id: str, report: dict[str, Any]) -> list[str]:
+def _ack_one(worker_id: str, report: dict[str, Any]) -> Steps[list[str]]:
     try:
-        requests.post("daemon/ack", {**report, "worker_id": worker_id})
+        yield Ask("daemon/ack", {**report, "worker_id": worker_id})
     except FencedError:
         return [report["invocation_id"]]
     return []
 
 
-def _batches(items: Sequence[Finished]) -> Iterator[list[dict[str, Any]]]:
-    batch: list[dict[str, Any]] = []
+def _batches(items: Sequence[Finished]) -> Iterator[list[Finished]]:
+    batch: list[Finished] = []
     size = 0
     for item in items:
         more = len(item.result or b"")
+        more = 0 if more > ALONG else more
         if batch and (len(batch) == BATCH or size + more > _BATCH_BYTES):
             yield batch
             batch, size = [], 0
-        batch.append(_report(item, item.attempt))
+        batch.append(item)
         size += more
     if batch:
         yield batch
 
 
-def _report(item: Finished, attempt: int | None) -> dict[str, Any]:
+def report_of(item: Finished, attempt: int | None) -> Steps[dict[str, Any]]:
+    """Spell a report; a large result is uploaded first."""
+    """Spell a report; a result that is too large to go along is uploaded."""
     report: dict[str, Any] = {"invocation_id": item.id}
     if attempt is not None:
         report["attempt"] = attempt
@@ -183,12 +181,11 @@ def _report(item: Finished, attempt: int | None) -> dict[str, Any]:
         if item.crashed:
             report["crashed"] = True
         return report
-    if item.result is not None and len(item.result) > MAX_PAYLOAD:
-        raise RefusedError(
-            f"invocation {item.id}: its result is {len(item.result)} bytes and a control plane takes "
-            f"{MAX_PAYLOAD}: write it to storage, and return its key"
-        )
-    report.update(state="succeeded", result_blob=item.result)
+    report["state"] = "succeeded"
+    if item.result is not None and len(item.result) > ALONG:
+        report["result_ref"] = yield Bring(item.result)
+    else:
+        report["result_blob"] = item.result
     return report
 
 
