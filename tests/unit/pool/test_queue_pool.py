@@ -293,7 +293,7 @@ def test_a_worker_that_was_told_to_go_by_somebody_else_is_replaced_while_it_drai
     b.tick()
     b.get_ready()
     b.tick()
-    ((name, process),) = b.processes.items()
+    (process,) = b.processes.values()
     now = b.plane.now()
     b.plane.register_worker(
         WorkerRecord(f"w-{process.pid}", "q", socket.gethostname(), process.pid, "draining", 1, now, now)
