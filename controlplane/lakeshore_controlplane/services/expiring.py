@@ -7,12 +7,12 @@ import uuid
 from collections.abc import Sequence
 
 from lakeshore_controlplane.clock import Clock
-from lakeshore_controlplane.documents import Invocation, InvocationState
+from lakeshore_controlplane.documents import Invocation
 from lakeshore_controlplane.services.attempt_ends import expiry_of, grouped, overdue_of
 from lakeshore_controlplane.services.placing import Placing, by_queue
 from lakeshore_controlplane.services.submission import id_of
 from lakeshore_controlplane.services.tallies import Tallies
-from lakeshore_controlplane.services.topics import Outcome, change_topic, done_rings, work_topic
+from lakeshore_controlplane.services.topics import change_topic, looked_up_rings, work_topic
 from lakeshore_controlplane.store.bells.port import Bells, Ring
 from lakeshore_controlplane.store.lane.port import QueueKey
 from lakeshore_controlplane.store.mongo.claims_port import Claims
@@ -75,7 +75,7 @@ class Expiring:
         await self._placing.expect([row for row in rows if row["_id"] not in ended])
         done = await self._rows.apply(changes)
         self._tallies.lease_expiries += len(done)
-        await self._tell([row for row in rows if row["_id"] in done & ended], "failed")
+        await self._tell([row for row in rows if row["_id"] in done & ended])
         await self._queue_again([row for row in rows if row["_id"] in done - ended])
 
     async def end_overdue(self, rows: Sequence[Invocation]) -> None:
@@ -85,7 +85,7 @@ class Expiring:
         now, stamp = self._clock.steady(), uuid.uuid4().hex
         done = await self._rows.apply(grouped([overdue_of(row, now, stamp) for row in rows]))
         self._tallies.deadline_ends += len(done)
-        await self._tell([row for row in rows if row["_id"] in done], "timeout")
+        await self._tell([row for row in rows if row["_id"] in done])
 
     async def _hold_renewed(self, queue: QueueKey, rows: Sequence[Invocation]) -> None:
         if rows:
@@ -97,9 +97,8 @@ class Expiring:
             await self._placing.push(queue, [{**row, "dueAt": row.get("leaseUntil", 0.0)} for row in group])
             self._bells.ring([Ring(work_topic(queue)), Ring(change_topic(queue))])
 
-    async def _tell(self, rows: Sequence[Invocation], state: InvocationState) -> None:
+    async def _tell(self, rows: Sequence[Invocation]) -> None:
         for queue, group in by_queue(rows).items():
-            await self._placing.drop(queue, [id_of(row) for row in group])
-            # The error is on the row: a bell with one carries the id alone.
-            ended = [Outcome(id_of(row), state, row["attempt"], error={}) for row in group]
-            self._bells.ring([*done_rings(queue.namespace, ended), Ring(change_topic(queue))])
+            ids = [id_of(row) for row in group]
+            await self._placing.drop(queue, ids)
+            self._bells.ring([*looked_up_rings(queue.namespace, ids), Ring(change_topic(queue))])
