@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from lakeshore_controlplane.api.bodies.producer import Await, AwaitMany, Wait
 from lakeshore_controlplane.api.routing import Call, producer_routes
+from lakeshore_controlplane.services.payload_refs import parse_ref
 from lakeshore_controlplane.services.topics import Outcome
 
 routes = producer_routes()
@@ -78,6 +79,6 @@ async def _outcome(call: Call, found: Outcome, *, as_ref: bool) -> dict[str, obj
     if found.result_ref is None:
         return answer
     if as_ref:
-        size = await call.plane.payloads.size(call.namespace, found.result_ref)
-        return answer | {"result_ref": {"ref": found.result_ref, "size": size}}
+        # Whether it is still there is asked when it is fetched: one that is lost must not hold up the others.
+        return answer | {"result_ref": {"ref": found.result_ref, "size": parse_ref(found.result_ref).size}}
     return answer | {"result_blob": await call.plane.payloads.fetch(call.namespace, found.result_ref)}

@@ -7,7 +7,7 @@ import pytest
 from dreamlake.lakeshore import wire
 from dreamlake.lakeshore.dispatch.http import submitting, working
 from dreamlake.lakeshore.dispatch.plane import Submission
-from dreamlake.lakeshore.errors import DispatchError, RefusedError
+from dreamlake.lakeshore.errors import InvocationFailedError, RefusedError
 
 _BODIES = """
 def turned(data):
@@ -82,7 +82,7 @@ def test_a_result_that_is_gone_is_said_and_holds_up_nobody(serve, tmp_path, smal
     for blob in (tmp_path / "blobs").rglob("*"):
         if blob.is_file():
             blob.unlink()
-    with pytest.raises(DispatchError, match="no payload"):
+    with pytest.raises(InvocationFailedError, match="PayloadLost: its result is not in the blob store"):
         site.plane.result("lost")
     stream = site.plane.completions()
     stream.add(["lost", "kept"])

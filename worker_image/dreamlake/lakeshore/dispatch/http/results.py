@@ -12,9 +12,9 @@ from dreamlake.lakeshore.dispatch import verdicts
 from dreamlake.lakeshore.dispatch.arguments import check_state
 from dreamlake.lakeshore.dispatch.http import queues, workers
 from dreamlake.lakeshore.dispatch.http.faults import NotFoundError
-from dreamlake.lakeshore.dispatch.http.payloads import fetching
+from dreamlake.lakeshore.dispatch.http.payloads import outcome_with_result
 from dreamlake.lakeshore.dispatch.http.requests import LONG_POLL_S
-from dreamlake.lakeshore.dispatch.http.states import outcome_of, row_of, wire_states
+from dreamlake.lakeshore.dispatch.http.states import row_of, wire_states
 from dreamlake.lakeshore.dispatch.http.steps import Ask
 
 if TYPE_CHECKING:
@@ -75,10 +75,9 @@ def result(inv_id: str, timeout: float) -> Steps[bytes | None]:
             break
         if left <= 0:
             return None
-    outcome = outcome_of({"invocation_id": inv_id, **found})
+    outcome = yield from outcome_with_result({"invocation_id": inv_id, **found})
     if outcome.state == "succeeded":
-        told = found.get("result_ref")
-        return (outcome.result or b"") if told is None else (yield from fetching(told))
+        return outcome.result or b""
     raise verdicts.no_success(inv_id, outcome.state, outcome.error)
 
 
