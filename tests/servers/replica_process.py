@@ -17,13 +17,15 @@ class ReplicaProcess(ServerProcess):
     """``with ReplicaProcess(mongo_url=..., mongo_database=..., ...) as replica: replica.url``.
 
     Keywords are its settings (see ``lakeshore_controlplane.settings``); without ``auth`` it asks for no tokens.
+    ``variables``: more of its environment; its ``PYTHONPATH`` goes first.
     """
 
     name = "the replica"
     ready = (b"lakeshore server: listens on",)
 
-    def __init__(self, **settings):
+    def __init__(self, *, variables=None, **settings):
         super().__init__()
+        self.variables = {"PYTHONPATH": "", **(variables or {})}
         self.settings = {"auth": "off", "log_format": "text", **settings}
 
     def command(self):
@@ -32,8 +34,9 @@ class ReplicaProcess(ServerProcess):
     def environment(self):
         outer = {name: value for name, value in os.environ.items() if not name.startswith("LAKESHORE_")}
         ours = {f"LAKESHORE_{name.upper()}": str(value) for name, value in self.settings.items()}
-        path = os.pathsep.join(str(ROOT / part) for part in ("controlplane", "worker_image"))
-        return {**outer, **ours, "PYTHONPATH": path}
+        parts = [self.variables["PYTHONPATH"], ROOT / "controlplane", ROOT / "worker_image"]
+        path = os.pathsep.join(str(part) for part in parts if part)
+        return {**outer, **ours, **self.variables, "PYTHONPATH": path}
 
     def answers(self):
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=1)

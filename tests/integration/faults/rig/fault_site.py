@@ -1,5 +1,6 @@
 """Replicas, workers and producers as processes of their own, on the servers that tests share."""
 
+import os
 import signal
 import subprocess
 import sys
@@ -20,10 +21,18 @@ WORKER = ("-m", "dreamlake.lakeshore.daemon")
 PRODUCER = (str(RIG / "fault_producer.py"),)
 
 
+def skewed(seconds, *paths):
+    """Give the variables of a Python process with these paths whose wall clock is off by so many seconds."""
+    return {
+        "PYTHONPATH": os.pathsep.join(str(path) for path in ([RIG / "skewed"] if seconds else []) + [*paths]),
+        "TEST_CLOCK_SKEW_S": str(seconds),
+    }
+
+
 class Program:
     """A Python process with its output in a file."""
 
-    def __init__(self, name, folder, log, *words):
+    def __init__(self, name, folder, log, *words, skew_s=0.0):
         self.name = name
         self.log = log
         with log.open("wb") as out:
@@ -34,7 +43,7 @@ class Program:
                     "HOME": str(folder),
                     "LAKESHORE_HOME": str(folder),
                     "LAKESHORE_PUSH_CODE": "off",
-                    "PYTHONPATH": f"{ROOT / 'worker_image'}:{RIG}",
+                    **skewed(skew_s, ROOT / "worker_image", RIG),
                 },
                 stdin=subprocess.DEVNULL,
                 stdout=out,
@@ -89,9 +98,9 @@ class Site:
         self._left.enter_context(self.witness)
 
     # -- starting
-    def replica(self, n=1, **settings):
+    def replica(self, n=1, *, skew_s=0.0, **settings):
         """Start n replicas side by side on the same stores; a single one is given as it is."""
-        made = [ReplicaProcess(**self.stores, **settings) for _ in range(n)]
+        made = [ReplicaProcess(variables=skewed(skew_s), **self.stores, **settings) for _ in range(n)]
         self.replicas += made
         for one in made:
             self._left.callback(one.stop)
@@ -114,16 +123,16 @@ class Site:
     def queue(self, url, name="default", **options):
         return dls.SyncQueue(name, dispatch=self.plane(url, **options))
 
-    def worker(self, url, *flags):
-        return self._program("a worker", *WORKER, "--url", url, *map(str, flags))
+    def worker(self, url, *flags, skew_s=0.0):
+        return self._program("a worker", *WORKER, "--url", url, *flags, skew_s=skew_s)
 
-    def producer(self, url, mode, n, pause=0.0, *, timeout=60):
+    def producer(self, url, mode, n, pause=0.0, *, timeout=60, skew_s=0.0):
         words = (url, timeout, mode, n, pause, self.folder / "notes")
-        return self._program("a producer", *PRODUCER, *map(str, words))
+        return self._program("a producer", *PRODUCER, *words, skew_s=skew_s)
 
-    def _program(self, name, *words):
+    def _program(self, name, *words, skew_s):
         log = self.folder / f"program-{len(self.programs)}.log"
-        made = Program(name, self.folder, log, *words)
+        made = Program(name, self.folder, log, *map(str, words), skew_s=skew_s)
         self.programs.append(made)
         self._left.callback(made.end)
         return made
