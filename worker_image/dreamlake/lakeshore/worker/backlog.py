@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from dreamlake.lakeshore.worker.leases import Leases
 from dreamlake.lakeshore.worker.outbox import DoneReport, FrameReport, LogReport, Report
@@ -12,6 +12,8 @@ from dreamlake.lakeshore.worker.outbox import DoneReport, FrameReport, LogReport
 _PLANE_RETRY_S = 1.0
 _MOST = 20_000
 _MOST_BYTES = 32 << 20
+_RIDERS = 1000
+_RIDERS_BYTES = 1 << 20
 
 
 class Backlog:
@@ -44,6 +46,21 @@ class Backlog:
     def next_in(self, now: float) -> float:
         """Seconds until ``deliver`` should be called again; infinity when nothing waits."""
         return max(0.0, self._again_at - now) if self._reports else math.inf
+
+    def take_riders(self) -> list[DoneReport]:
+        """Take all reports out, where they are few and small ends of bodies; none otherwise."""
+        ends = [report for report in self._reports if isinstance(report, DoneReport)]
+        if len(ends) < len(self._reports) or len(ends) > _RIDERS or self._bytes > _RIDERS_BYTES:
+            return []
+        self._reports, self._bytes = [], 0
+        return ends
+
+    def put_back(self, reports: Sequence[Report], *, refused: bool) -> None:
+        """Put reports back before the others; when they were ``refused``, leave the plane alone for a second."""
+        self._reports[:0] = reports
+        self._bytes += sum(map(_size, reports))
+        if refused:
+            self._again_at = time.monotonic() + _PLANE_RETRY_S
 
     def deliver(self, *, at_once: bool = False) -> set[str]:
         """Bring them to the plane; the ids among them that are lost and still run.

@@ -11,9 +11,9 @@ import os
 import socket
 import time
 from collections.abc import Callable, Iterable, Sequence
-from typing import Literal, TypeAlias
+from typing import Literal, Protocol, TypeAlias
 
-from dreamlake.lakeshore.dispatch.plane import Claimed, Plane, WorkerRecord
+from dreamlake.lakeshore.dispatch.plane import Claimed, Finished, Plane, WorkerRecord
 from dreamlake.lakeshore.errors import DispatchError, PlaneLostError
 from dreamlake.lakeshore.worker.counters import Counters
 from dreamlake.lakeshore.worker.deliver import deliver
@@ -26,6 +26,31 @@ HEARTBEAT_S = 10.0
 """Seconds between two writings of a worker's record."""
 
 log = logging.getLogger("lakeshore.worker")
+
+
+class Polls(Protocol):
+    """A plane's way to ask for claims ahead: see ``dreamlake.lakeshore.dispatch.http.polls.HttpPolls``."""
+
+    def ask(
+        self,
+        queue: str,
+        n: int,
+        reports: Sequence[Finished],
+        *,
+        kind: str,
+        temperature: float,
+        lease_s: float,
+    ) -> None:
+        """Send reports and ask. Raises ``DispatchError``."""
+
+    def fileno(self) -> int:
+        """Give what becomes readable with the answer."""
+
+    def answer(self) -> tuple[list[Claimed], set[str]]:
+        """Take the answer: claims, and the ids of reports that were fenced. Raises ``DispatchError``."""
+
+    def hang_up(self) -> None:
+        """Take the question back."""
 
 
 class Leases:
@@ -75,6 +100,54 @@ class Leases:
         self._counters.last_poll = time.monotonic()
         self._counters.claimed += len(jobs)
         return jobs
+
+    def open_polls(self) -> Polls | None:
+        """Open the plane's way to ask for claims ahead; None where it has none."""
+        opened: Callable[[str], Polls] | None = getattr(self._plane, "polls", None)
+        return None if opened is None else opened(self.worker_id)
+
+    def ask(self, polls: Polls, wanted: int, ends: Sequence[DoneReport]) -> bool:
+        """Send ends and ask for up to ``wanted`` claims; False when the plane cannot be reached now."""
+        try:
+            polls.ask(
+                self._queue,
+                wanted,
+                [end.finished for end in ends],
+                kind=self._kind,
+                temperature=self._temperature,
+                lease_s=self._options.lease_s,
+            )
+        except PlaneLostError:
+            raise
+        except DispatchError as exc:
+            log.warning("could not claim, trying again: %s", exc)
+            return False
+        for end in ends:
+            self._count(end, fenced=False)
+        return True
+
+    def asked(self, polls: Polls, ends: Sequence[DoneReport]) -> list[Claimed] | None:
+        """Take the answer to ``ask``; None when there is none: then its ends are not counted any more."""
+        try:
+            jobs, fenced = polls.answer()
+        except PlaneLostError:
+            raise
+        except DispatchError as exc:
+            log.warning("could not claim, trying again: %s", exc)
+            self.forget(ends)
+            return None
+        for end in ends if fenced else ():
+            if end.finished.id in fenced:
+                self._count(end, fenced=False, by=-1)
+                self._count(end, fenced=True)
+        self._counters.last_poll = time.monotonic()
+        self._counters.claimed += len(jobs)
+        return jobs
+
+    def forget(self, ends: Sequence[DoneReport]) -> None:
+        """Count ends no more, which are to be sent again."""
+        for end in ends:
+            self._count(end, fenced=False, by=-1)
 
     def next_due(self) -> float | None:
         """Seconds until a delayed job or an expiring lease wants attention, or None."""
@@ -126,17 +199,17 @@ class Leases:
                 self._count(report, fenced=report.finished.id in lost)
         return lost
 
-    def _count(self, report: DoneReport, *, fenced: bool) -> None:
+    def _count(self, report: DoneReport, *, fenced: bool, by: int = 1) -> None:
         counters = self._counters
-        counters.busy_s += report.duration_s
+        counters.busy_s += by * report.duration_s
         if fenced:
-            counters.fenced += 1
+            counters.fenced += by
         elif report.finished.crashed:
-            counters.crashed += 1
+            counters.crashed += by
         elif report.finished.error is None:
-            counters.succeeded += 1
+            counters.succeeded += by
         else:
-            counters.failed += 1
+            counters.failed += by
 
     def register(self, state: WorkerState) -> None:
         """Write the worker's record; also its heartbeat."""

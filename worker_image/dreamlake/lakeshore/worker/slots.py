@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import selectors
 from collections.abc import Iterator
 from typing import Any
@@ -27,6 +28,11 @@ class Slots:
     def watch(self, fd: int, owner: object) -> None:
         """Wait for this descriptor too; ``wait`` then gives ``owner``."""
         self._selector.register(fd, selectors.EVENT_READ, owner)
+
+    def unwatch(self, fd: int) -> None:
+        """Wait for this descriptor no more; one that is not waited for is left alone."""
+        with contextlib.suppress(KeyError, ValueError):
+            self._selector.unregister(fd)
 
     def add(self) -> None:
         """Start another slot."""

@@ -12,8 +12,10 @@ from collections.abc import Iterable
 from dreamlake.lakeshore.dispatch.plane import Claimed, Plane
 from dreamlake.lakeshore.errors import PlaneLostError, WorkerError
 from dreamlake.lakeshore.home import home
+from dreamlake.lakeshore.worker.asking import Asking
 from dreamlake.lakeshore.worker.backlog import Backlog
 from dreamlake.lakeshore.worker.counters import Counters
+from dreamlake.lakeshore.worker.hearing import Hearing
 from dreamlake.lakeshore.worker.leases import HEARTBEAT_S, Leases
 from dreamlake.lakeshore.worker.limits import inspect, next_look_s
 from dreamlake.lakeshore.worker.mounts import Mounts
@@ -55,7 +57,6 @@ class Supervisor:
         self.counters = Counters()
         self._queue = queue
         self._leases = Leases(plane, queue, options, self.counters, kind=kind, temperature=temperature)
-        self._listener = plane.listen(f"work:{queue}")
         self._timers = Timers()
         self._backlog = Backlog(self._leases)
         self._slots = Slots(
@@ -65,6 +66,10 @@ class Supervisor:
                 "runtime_policy": options.runtime_policy,
                 "retries": options.retries,
             }
+        )
+        self._asking = Asking(self._leases, self._backlog, self._slots)
+        self._hearing = Hearing(
+            lambda: plane.listen(f"work:{queue}"), self._slots, sparing=self._asking.possible
         )
         self._mounts = Mounts(plane, home() / "code")
         self._placing = Placing(self._mounts, self._slots, options.retries)
@@ -89,8 +94,7 @@ class Supervisor:
     def _begin(self) -> None:
         self._leases.register("starting")
         self._slots.watch(self.switch.fileno(), self.switch)
-        if self._listener.fileno() >= 0:
-            self._slots.watch(self._listener.fileno(), self._listener)
+        self._hearing.begin()
         self._slots.watch(self._mounts.fileno(), self._mounts)
         for _ in range(self.options.concurrency):
             self._slots.add()
@@ -105,13 +109,16 @@ class Supervisor:
             self._drain(now)
         self._run_timers(now)
         self._enforce_limits(now)
+        if self._hearing.attend(now):
+            self._renew(now)
         self._claim(now)
         if self._placing.held:
             self._place()
         if self._leases.drain_ordered and not self.switch.draining:
             self.switch.request(at_least=1)  # which also ends the wait below
         self._collect(self._wait_s(time.monotonic()))
-        self._let_go(self._backlog.deliver())
+        if not self._asks_next(time.monotonic()):  # else the ends ride on that question
+            self._let_go(self._backlog.deliver())
 
     def _is_over(self) -> bool:
         if self.switch.stopping:
@@ -123,7 +130,7 @@ class Supervisor:
         idle_exit = self.options.idle_exit_s
         if (
             idle_exit is None
-            or self._hungry
+            or (self._hungry and not self._asking.found_nothing(time.monotonic()))
             or not self._answered
             or not any(slot.ready for slot in self._slots)
         ):
@@ -131,14 +138,19 @@ class Supervisor:
         return time.monotonic() - self._idle_since >= idle_exit
 
     def _wait_s(self, now: float) -> float:
-        limits = [self._timers.next_in(now), self._backlog.next_in(now), HEARTBEAT_S]
+        limits = [
+            self._timers.next_in(now),
+            self._backlog.next_in(now),
+            HEARTBEAT_S,
+            self._hearing.next_in(now),
+        ]
         limits += [next_look_s(slot.running(), slot.held, now) for slot in self._slots]
         if self._drain_began is not None and self.options.drain_timeout_s is not None:
             limits.append(self._drain_began + self.options.drain_timeout_s - now)
         if self.options.idle_exit_s is not None:
             limits.append(max(self._idle_since + self.options.idle_exit_s - now, 0.01))
-        if self._may_claim() and any(slot.room for slot in self._slots):
-            limits.append(0.0)
+        if self._wanted() > 0 and self._hungry and not self.switch.draining and not self._placing.held:
+            limits.append(self._asking.next_in(now) if self._asking.possible else 0.0)
         return max(0.0, min(limits))
 
     # -- claims
@@ -146,25 +158,53 @@ class Supervisor:
         most = self.options.max_jobs
         return math.inf if most is None else most - self.counters.claimed + self.counters.released
 
-    def _may_claim(self) -> bool:
-        return self._hungry and not self.switch.draining and not self._backlog and not self._placing.held
+    def _wanted(self) -> int:
+        return int(min(sum(slot.room for slot in self._slots), self._jobs_left()))
+
+    def _may_claim(self, now: float) -> bool:
+        if not self._hungry or self.switch.draining or self._placing.held:
+            return False
+        return self._asking.next_in(now) <= 0 if self._asking.possible else not self._backlog
+
+    def _asks_next(self, now: float) -> bool:
+        return self._asking.possible and self._may_claim(now) and self._wanted() > 0
 
     def _claim(self, now: float) -> None:
-        rooms = [slot.room for slot in self._slots]
-        wanted = int(min(sum(rooms), self._jobs_left()))
-        if wanted <= 0 or not self._may_claim():
+        wanted = self._wanted()
+        if wanted <= 0 or not self._may_claim(now):
+            return
+        if self._asking.possible:
+            if not self._asking.begin(wanted):
+                self._rest_from_claims(now)
+            self._let_go(self._backlog.deliver())  # what was too large to ride
             return
         jobs = self._leases.claim(wanted)
-        self._answered = jobs is not None
         if jobs is None:
-            self._hungry = False
-            self._timers.set("look", now + _PLANE_RETRY_S)
+            self._rest_from_claims(now)
             return
-        self._placing.add(jobs)
-        self._place()
+        self._take_in(jobs)
         if len(jobs) < wanted:  # looked up while the bodies run already
             self._hungry = False
             self._timers.set("look", now + self._pause_s())
+
+    def _rest_from_claims(self, now: float) -> None:
+        self._answered = self._hungry = False
+        self._timers.set("look", now + _PLANE_RETRY_S)
+
+    def _take_in(self, jobs: list[Claimed]) -> None:
+        self._answered = True
+        self._placing.add(jobs)
+        self._place()
+
+    def _take_answer(self) -> None:
+        jobs, again = self._asking.take()
+        if jobs is None:
+            self._rest_from_claims(time.monotonic())
+            return
+        self._take_in(jobs)
+        if not again:  # it gives this worker nothing now, or goes away
+            self._hungry = False
+            self._timers.set("look", time.monotonic() + _PLANE_RETRY_S)
 
     def _place(self) -> None:
         reports, surplus = self._placing.place()
@@ -173,7 +213,7 @@ class Supervisor:
             self._hand_back(surplus)
 
     def _pause_s(self) -> float:
-        most = _LOOK_AGAIN_S if self._listener.fileno() >= 0 else _POLL_S
+        most = _LOOK_AGAIN_S if self._hearing.has_descriptor else _POLL_S
         due = self._leases.next_due()
         return most if due is None else min(max(due, 0.005), most)
 
@@ -190,6 +230,7 @@ class Supervisor:
     def _heartbeat(self, now: float) -> None:
         self._leases.register("draining" if self.switch.draining else "active")
         self._timers.set("heartbeat", now + HEARTBEAT_S)
+        self._hearing.rest()
         for slot in self._slots:
             slot.hurry(_RETIRE_S)
             if slot.has_ended():
@@ -233,6 +274,7 @@ class Supervisor:
         if self._drain_began is None:
             self._drain_began = now
             self.counters.draining = True
+            self._asking.withdraw()
             self._leases.release(self._placing.take_back())
             for slot in self._slots:
                 self._leases.release(slot.take_back())
@@ -247,7 +289,9 @@ class Supervisor:
         for owner in self._slots.wait(timeout, reading=not self._backlog.full):
             if isinstance(owner, Slot):
                 self._read(owner)
-            elif owner is self._listener:
+            elif owner is self._asking:
+                self._take_answer()
+            elif owner is self._hearing:
                 self._woken()
             elif owner is self._mounts:
                 self._mounts.clear()
@@ -255,7 +299,7 @@ class Supervisor:
                 self.switch.clear()
 
     def _woken(self) -> None:
-        self._listener.wait(0)
+        self._hearing.hear()
         self._hungry = True
         if any(not slot.is_idle for slot in self._slots):
             pause = max(_CANCEL_CHECK_S, self._renewal_s / _CHECK_SHARE)
@@ -304,6 +348,7 @@ class Supervisor:
 
     def _end(self) -> None:
         """Leave nothing behind: children ended, running jobs handed back, the record removed."""
+        self._asking.withdraw()
         self._leases.release(self._placing.take_back())
         for slot in self._slots:
             if slot.is_idle:
@@ -316,6 +361,6 @@ class Supervisor:
         with contextlib.suppress(PlaneLostError):
             self._backlog.deliver(at_once=True)
         self._leases.sign_off()
+        self._hearing.close()
         self._slots.close()
         self._mounts.close()
-        self._listener.close()
