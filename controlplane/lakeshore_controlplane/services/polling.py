@@ -110,6 +110,8 @@ class Polling:
         self._lines = Lines(bells=bells, next_due=lambda queue: leasing.next_due(*queue))
         self._repeats: RepeatedPolls[PollAnswer] = RepeatedPolls()
         self._turns: OrderedDict[WorkerKey, int] = OrderedDict()
+        self.waiting = 0
+        """Polls that wait for something to happen."""
 
     async def poll(self, namespace: str, request: PollRequest, asker: Asker) -> PollAnswer:
         """Take the reports, then give a drain order or claims."""
@@ -199,7 +201,12 @@ class Polling:
 
     async def _woken(self, poll: _Poll, left: float) -> bool:
         poll.asker.watch(lambda: poll.heard.hear(b""))
-        return await poll.heard.wait(min(left, _ORDERS_DEGRADED_S if self._bells.degraded else _ORDERS_S))
+        limit_s = min(left, _ORDERS_DEGRADED_S if self._bells.degraded else _ORDERS_S)
+        self.waiting += 1
+        try:
+            return await poll.heard.wait(limit_s)
+        finally:
+            self.waiting -= 1
 
     async def _claim(self, poll: _Poll, queues: Sequence[QueueKey]) -> list[Invocation]:
         rows: list[Invocation] = []
