@@ -52,8 +52,8 @@ class ReplicaThread:
         self.plane = assemble(self.settings, clock=self._clock)
         self._server = make_server(self.plane, self.settings)
         serving = asyncio.ensure_future(self._server.serve(sockets=[self._listener]))
-        while not (self._server.started or serving.done()):
-            await asyncio.sleep(0.005)
+        while not (self._server.started or serving.done()):  # uvicorn tells of its start in no other way
+            await asyncio.wait([serving], timeout=0.005)
         self._started.set()
         await serving
 
