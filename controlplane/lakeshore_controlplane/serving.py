@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import resource
+import signal
 import socket
 from types import FrameType
 
@@ -15,6 +16,8 @@ from lakeshore_controlplane.settings import Settings, SettingsError
 
 _BACKLOG = 4096
 _KEEP_ALIVE_S = 75
+_SEND_BUFFER = 208 * 1024
+"""Bytes that the system takes for a client that does not read: left alone, it lets them grow to 4 MiB for each."""
 
 
 class Server(uvicorn.Server):
@@ -27,7 +30,10 @@ class Server(uvicorn.Server):
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """Begin to stop; called by the signal handler."""
         self._plane.begin_stop()
-        super().handle_exit(sig, frame)
+        if self.should_exit and sig == signal.SIGINT:
+            self.force_exit = True
+        # Not noted as uvicorn does, which raises it anew at the end: a stop that was asked for is no failure.
+        self.should_exit = True
 
 
 def bind(host: str, port: int) -> socket.socket:
@@ -35,6 +41,7 @@ def bind(host: str, port: int) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listener = socket.socket(family, socket.SOCK_STREAM)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SEND_BUFFER)
     try:
         listener.bind((host, port))
         listener.listen(_BACKLOG)

@@ -171,11 +171,14 @@ class Reading:
             left = quiet_since + timeout_s - time.monotonic()
             wait_s = max(0.0, min(left, _STREAM_POLL_S))
             batch = await self.read(namespace, inv_id, since=since, timeout_s=wait_s, max_bytes=_STREAM_BYTES)
+            done = batch.done or (not batch.entries and left <= 0)
             if batch.entries:
                 since = batch.entries[-1][0]
-                yield b"".join([data for _, data in batch.entries])
+                piece = b"".join([data for _, data in batch.entries])
+                del batch  # a reader that takes its time holds the piece alone
+                yield piece
                 quiet_since = time.monotonic()
-            if batch.done or (not batch.entries and left <= 0):
+            if done:
                 return
 
 
