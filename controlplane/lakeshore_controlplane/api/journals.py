@@ -33,7 +33,8 @@ async def append(call: Call) -> object:
     """Append entries, all or none."""
     body: JournalAppend = call.body
     frames = read_frames(body.frames, numbered=False)
-    return {"seqs": await call.plane.journals.append(call.namespace, body.journal, frames)}
+    seqs = await call.plane.journals.append(call.namespace, body.journal, frames, append_id=body.append_id)
+    return {"seqs": seqs}
 
 
 @routes.add("POST", "/journal/trim", body=JournalTrim)

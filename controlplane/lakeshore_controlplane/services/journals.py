@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import hashlib
 import os
 from collections.abc import Sequence
 from typing import TypeAlias
+from weakref import WeakValueDictionary
 
 from lakeshore_controlplane.faults import BadRequest, Fenced, StoreUnavailable
 from lakeshore_controlplane.names import check_journal
@@ -25,6 +27,7 @@ from lakeshore_controlplane.store.tail.port import Tail
 FrameIn: TypeAlias = tuple[int | None, bytes, bool]
 """``(seq, data, final)``; a seq of None takes the next one."""
 
+_OWNER_BYTES = 12
 _NOTE_EVERY = 1_000
 """Frames after which the place to search on from is noted anew."""
 _NOTE_EVERY_NEXT = 64
@@ -39,16 +42,24 @@ class Journals:
         self._outcomes = outcomes
         self._tail = tail
         self._bells = bells
+        self._under_way: WeakValueDictionary[bytes, asyncio.Lock] = WeakValueDictionary()
 
     async def append(
-        self, namespace: str, journal: str, frames: Sequence[FrameIn], *, worker_id: str | None = None
+        self,
+        namespace: str,
+        journal: str,
+        frames: Sequence[FrameIn],
+        *,
+        worker_id: str | None = None,
+        append_id: str | None = None,
     ) -> list[int]:
         """Append all or none, and give their seqs; a frame whose seq is there already is absorbed.
 
-        With ``worker_id`` only while that worker holds the lease of the invocation (``Fenced``). Raises ``Refused``
-        for what cannot follow, ``PayloadTooLarge`` and ``BadRequest``.
+        Frames without seqs under an ``append_id`` that this journal knows are absorbed as well. With ``worker_id`` only
+        while that worker holds the lease of the invocation (``Fenced``). Raises ``Refused`` for what cannot follow,
+        ``PayloadTooLarge`` and ``BadRequest``.
         """
-        return (await self._append(namespace, journal, frames, worker_id))[0]
+        return (await self._append(namespace, journal, frames, worker_id, append_id))[0]
 
     async def append_one(
         self, namespace: str, journal: str, frame: FrameIn, *, worker_id: str | None = None
@@ -72,7 +83,12 @@ class Journals:
         return gone
 
     async def _append(
-        self, namespace: str, journal: str, frames: Sequence[FrameIn], worker_id: str | None
+        self,
+        namespace: str,
+        journal: str,
+        frames: Sequence[FrameIn],
+        worker_id: str | None,
+        append_id: str | None = None,
     ) -> tuple[list[int], set[int]]:
         """Append; the seqs of all, and of those that are new."""
         _check(journal, frames)
@@ -85,7 +101,7 @@ class Journals:
         if numbered:
             fresh = await self._append_at(namespace, journal, numbered, note)
         else:
-            numbered = await self._append_next(namespace, journal, frames, note)
+            numbered = await self._append_once(namespace, journal, frames, note, append_id)
             fresh = {row.seq for row in numbered}
         new = [(row.seq, row.data) for row in numbered if row.seq in fresh]
         await self._tail.append(f"{namespace}/{journal}", new)
@@ -122,25 +138,58 @@ class Journals:
             await self._note_quietly(namespace, journal, after)
         return wanted.keys() - known
 
-    async def _append_next(
-        self, namespace: str, journal: str, frames: Sequence[FrameIn], note: JournalNote
+    async def _append_once(
+        self,
+        namespace: str,
+        journal: str,
+        frames: Sequence[FrameIn],
+        note: JournalNote,
+        append_id: str | None,
     ) -> list[Row]:
-        """Store frames behind the last one, whoever else does so at this moment."""
-        owner, stored = os.urandom(8), list[Row]()
-        while True:
+        if append_id is None:
+            return await self._append_next(
+                namespace, journal, frames, note, owner=os.urandom(_OWNER_BYTES), stored=[]
+            )
+        owner = _owner(namespace, journal, append_id)
+        # One after the other here; between replicas the database sees to it that nothing is stored twice.
+        async with self._under_way.setdefault(owner, asyncio.Lock()):
+            stored = await self._stored(frames, owner)
+            return await self._append_next(namespace, journal, frames, note, owner=owner, stored=stored)
+
+    async def _append_next(
+        self,
+        namespace: str,
+        journal: str,
+        frames: Sequence[FrameIn],
+        note: JournalNote,
+        *,
+        owner: bytes,
+        stored: list[Row],
+    ) -> list[Row]:
+        """Store frames behind the last one, whoever else does so at this moment, those of the same append too."""
+        after: Head | None = None
+        while len(stored) < len(frames):
             head = await self._head(namespace, journal, note)
             left = frames[len(stored) :]
             rows = [Row(head.next + place, data, final) for place, (_, data, final) in enumerate(left)]
             after = plan(journal, head, rows)
-            stored += rows[: await self._rows.insert_next(namespace, journal, rows, owner)]
-            if len(stored) == len(frames):
-                break
-            note = await self._rows.note(namespace, journal)
+            count = await self._rows.insert_next(namespace, journal, rows, owner, len(stored))
+            stored += rows[:count]
+            if count < len(rows):
+                note = await self._rows.note(namespace, journal)
+                stored = await self._stored(frames, owner)
+        if after is None:
+            return stored
         if after.final is not None:
             await self._end(namespace, journal, after, marked=True)
         elif after.next - note.next >= _NOTE_EVERY_NEXT:
             await self._note_quietly(namespace, journal, after)
         return stored
+
+    async def _stored(self, frames: Sequence[FrameIn], owner: bytes) -> list[Row]:
+        """Give the first frames of an append, as far as they are stored."""
+        seqs = await self._rows.appended(owner)
+        return [Row(seq, data, final) for seq, (_, data, final) in zip(seqs, frames, strict=False)]
 
     async def _end(self, namespace: str, journal: str, after: Head, *, marked: bool) -> None:
         """Note the end, after its frame: who sees it may count on the frames before it."""
@@ -151,6 +200,12 @@ class Journals:
     async def _note_quietly(self, namespace: str, journal: str, after: Head) -> None:
         with contextlib.suppress(StoreUnavailable):  # the frames are stored; the note only saves a search
             await self._rows.keep_note(namespace, journal, JournalNote(after.next, after.floor))
+
+
+def _owner(namespace: str, journal: str, append_id: str) -> bytes:
+    """Name an append; the same name in another journal is another append."""
+    told = "\0".join((namespace, journal, append_id)).encode("utf-8", "surrogatepass")
+    return hashlib.sha256(told).digest()[:_OWNER_BYTES]
 
 
 def _check(journal: str, frames: Sequence[FrameIn]) -> None:

@@ -234,3 +234,39 @@ def test_a_retry_of_an_end_whose_answer_was_lost_ends_the_journal(play):
         return await one.follow("j")
 
     assert play(scenario) == ([(0, b"0"), (1, b"1")], None)
+
+
+def test_the_same_append_again_is_one_append(play):
+    async def scenario(one, two):
+        three = frames_of(b"a", b"b", b"c")
+        assert await one.journals.append("ns", "j", three, append_id="x") == [0, 1, 2]
+        await one.journals.append("ns", "j", frames_of(b"d"))
+        assert await two.journals.append("ns", "j", three, append_id="x") == [0, 1, 2]
+        assert await two.journals.append("ns", "j", three, append_id="y") == [4, 5, 6]
+        assert await one.journals.append("ns", "other", three, append_id="x") == [0, 1, 2]
+        assert await one.journals.append("elsewhere", "j", three, append_id="x") == [0, 1, 2]
+        last = [(None, b"e", True)]
+        for replica in (one, two, one):
+            assert await replica.journals.append("ns", "j", last, append_id="z") == [7]
+        return await one.seqs("j")
+
+    assert play(scenario) == [*range(8)]
+
+
+def test_appends_that_race_with_their_own_repeats_are_stored_once(play):
+    async def scenario(one, two):
+        asked = [(name, replica) for name, replica in zip("abcdefgh" * 3, [one, two] * 12, strict=True)]
+        found = await asyncio.gather(
+            *[
+                replica.journals.append("ns", "j", frames_of(*[name.encode()] * 3), append_id=name)
+                for name, replica in asked
+            ]
+        )
+        told = {(name, tuple(seqs)) for (name, _), seqs in zip(asked, found, strict=True)}
+        await one.journals.append("ns", "j", [(None, b"", True)])
+        return len(told), await one.seqs("j"), await one.follow("j")
+
+    told, seqs, (frames, _) = play(scenario)
+    assert told == 8
+    assert seqs == [*range(25)]
+    assert sorted(data for _, data in frames[:-1]) == sorted(name.encode() for name in "abcdefgh" * 3)

@@ -167,24 +167,17 @@ def test_a_control_plane_that_restarts_is_waited_for(peer, connect):
         back[0].close()
 
 
-def test_a_claim_whose_answer_was_lost_is_not_made_again(peer, plane):
-    peer.script(None)
-    with pytest.raises(DispatchError, match="whether it has acted on the request is not known"):
-        plane.claim("q", "w")
-    assert len(peer.requests) == 1
-
-
-def test_a_frame_without_a_number_that_may_have_arrived_is_not_sent_again(peer, plane):
-    for answer in (None, error("store_unavailable", 503)):
-        peer.requests.clear()
-        peer.script(answer)
-        with pytest.raises(DispatchError):
-            plane.journal_append("j", None, b"f")
-        assert len(peer.requests) == 1
-    peer.script(error("stopping", 503), reply({"seqs": [4]}))
+def test_a_frame_without_a_number_is_sent_again_under_the_same_name(peer, plane):
+    peer.script(NOW, None, error("store_unavailable", 503), reply({"seqs": [4]}))
+    plane.now()
+    peer.requests.clear()
     assert plane.journal_append("j", None, b"f") == 4
+    assert plane.journal_append("j", None, b"f") == 4
+    names = [request.body["append_id"] for request in peer.requests]
+    assert names[0] == names[1] == names[2] != names[3]
     peer.script(None, reply({"seqs": [7]}))
     assert plane.journal_append("j", 7, b"f") == 7
+    assert "append_id" not in peer.requests[-1].body
 
 
 def test_a_frame_without_a_number_survives_a_connection_that_was_closed_meanwhile(peer, plane):

@@ -141,10 +141,11 @@ class JournalRead(Body):
 
 
 class JournalAppend(Body):
-    """Append ``[seq | null, bytes, final]``."""
+    """Append ``[seq | null, bytes, final]``; frames without seqs are appended once under one ``append_id``."""
 
     journal: JournalId
     frames: Annotated[list[Any], Field(max_length=10_000)]
+    append_id: Annotated[str, Field(min_length=1, max_length=64)] | None = None
 
 
 class JournalTrim(Body):

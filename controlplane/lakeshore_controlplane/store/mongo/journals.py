@@ -19,13 +19,25 @@ from lakeshore_controlplane.store.mongo.database import (
     IndexModel,
 )
 
-INDEXES: dict[str, list[IndexModel]] = {"result_chunks": [], "journals": []}
+INDEXES: dict[str, list[IndexModel]] = {
+    "result_chunks": [
+        # Frames without seqs are stored once, however often they are sent; others have no such field.
+        IndexModel(
+            [("append", 1)],
+            name="append",
+            unique=True,
+            partialFilterExpression={"append": {"$exists": True}},
+        )
+    ],
+    "journals": [],
+}
 
 LARGEST_FRAME = 16 * 1024 * 1024 - 16 * 1024
 """Bytes of one frame: a document of MongoDB holds 16 MiB with its id."""
 
 _DUPLICATE = 11000
 _FIRST_REPLY = 600
+_MOST_PLACES = (1 << 32) - 1
 _ATTEMPTS = 5
 
 
@@ -68,8 +80,16 @@ class JournalStore(Protocol):
     async def insert(self, namespace: str, journal: str, rows: Sequence[Row]) -> set[int]:
         """Store frames; the seqs that were there already, whose frames stay as they are."""
 
-    async def insert_next(self, namespace: str, journal: str, rows: Sequence[Row], owner: bytes) -> int:
-        """Store frames in order until one's seq is taken by another owner's; how many are stored."""
+    async def insert_next(
+        self, namespace: str, journal: str, rows: Sequence[Row], owner: bytes, place: int
+    ) -> int:
+        """Store frames in order until one's seq is taken by another's; how many are stored.
+
+        ``owner`` names the append, ``place`` the first row's place among all of its frames: each is stored once.
+        """
+
+    async def appended(self, owner: bytes) -> list[int]:
+        """Give the seqs of the frames that an append has stored so far, in the order of their places."""
 
     async def mark_final(self, namespace: str, journal: str, seq: int) -> None:
         """Make a stored frame the final one, if it is there."""
@@ -157,27 +177,31 @@ class JournalRows:
             return {rows[index].seq for index in _duplicates(exc)}
         return set()
 
-    async def insert_next(self, namespace: str, journal: str, rows: Sequence[Row], owner: bytes) -> int:
+    async def insert_next(
+        self, namespace: str, journal: str, rows: Sequence[Row], owner: bytes, place: int
+    ) -> int:
         """Store frames in order. See ``JournalStore.insert_next``."""
         key = _key(namespace, journal)
-        documents = [_document(key, row) | {"by": owner} for row in rows]
+        documents = [
+            _document(key, row) | {"append": _place(owner, place + offset)} for offset, row in enumerate(rows)
+        ]
         try:
             async with self._database.speaking():
                 await self._frames.insert_many(documents, ordered=True)
         except BulkWriteError as exc:
             _duplicates(exc)
-            return await self._owned(key, rows, owner)
+            # The driver sends again what may have been stored: what is ours counts as stored just now.
+            ours = await self.appended(owner)
+            stored = ours[place : place + len(rows)]
+            return sum(1 for seq, row in zip(stored, rows, strict=False) if seq == row.seq)
         return len(rows)
 
-    async def _owned(self, key: str, rows: Sequence[Row], owner: bytes) -> int:
-        """Count the first rows that are the owner's: the driver sends again what may have been stored."""
-        window = {
-            "_id": {"$gte": _frame_id(key, rows[0].seq), "$lte": _frame_id(key, rows[-1].seq)},
-            "by": owner,
-        }
+    async def appended(self, owner: bytes) -> list[int]:
+        """Give the seqs of an append. See ``JournalStore.appended``."""
+        window = {"append": {"$gte": _place(owner, 0), "$lte": _place(owner, _MOST_PLACES)}}
         async with self._database.speaking():
-            ours = {_seq(row["_id"]) async for row in self._frames.find(window, {"_id": 1})}
-        return next((place for place, row in enumerate(rows) if row.seq not in ours), len(rows))
+            rows = [row async for row in self._frames.find(window, {"append": 1})]
+        return [_seq(row["_id"]) for row in sorted(rows, key=lambda row: bytes(row["append"]))]
 
     async def mark_final(self, namespace: str, journal: str, seq: int) -> None:
         """Make a frame the final one. See ``JournalStore.mark_final``."""
@@ -219,6 +243,10 @@ def _key(namespace: str, journal: str) -> str:
 
 def _frame_id(key: str, seq: int) -> str:
     return f"{key}/{seq:012d}"
+
+
+def _place(owner: bytes, place: int) -> bytes:
+    return owner + place.to_bytes(4)
 
 
 def _seq(frame_id: str) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +14,7 @@ from dreamlake.lakeshore.dispatch.names import check_journal
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from dreamlake.lakeshore.dispatch.http.requests import Repeat, Requests
+    from dreamlake.lakeshore.dispatch.http.requests import Requests
     from dreamlake.lakeshore.dispatch.http.steps import Steps
     from dreamlake.lakeshore.dispatch.plane import Frame
 
@@ -23,14 +24,12 @@ _BATCH_BYTES = 48 << 20
 
 
 def append(requests: Requests, inv_id: str, seq: int | None, data: bytes, *, final: bool) -> int:
-    """Append one frame and give its seq; None takes the next one.
-
-    Without a seq a frame that may have arrived is not sent again: it could come twice. The error says so.
-    """
+    """Append one frame and give its seq; None takes the next one. Sent again after a lost answer, it is stored once."""
     check_journal(inv_id)
-    asked = {"journal": inv_id, "frames": [[seq, data, final]]}
-    repeat: Repeat = "if_not_done" if seq is None else "always"
-    return int(requests.post("producer/journal/append", asked, repeat=repeat)["seqs"][0])
+    asked: dict[str, object] = {"journal": inv_id, "frames": [[seq, data, final]]}
+    if seq is None:
+        asked["append_id"] = os.urandom(12).hex()
+    return int(requests.post("producer/journal/append", asked)["seqs"][0])
 
 
 def append_many(requests: Requests, inv_id: str, frames: Sequence[Frame], worker_id: str | None) -> None:

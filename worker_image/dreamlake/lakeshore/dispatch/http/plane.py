@@ -191,10 +191,7 @@ class HttpDispatch:
 
     # -- frames
     def journal_append(self, inv_id: str, seq: int | None, frame_bytes: bytes, *, final: bool = False) -> int:
-        """Append one frame and return its seq; idempotent on (inv_id, seq); None takes the next seq.
-
-        With None a frame that may have arrived is not sent again: ``DispatchError`` says that it is not known.
-        """
+        """Append one frame and return its seq; idempotent on (inv_id, seq); None takes the next seq."""
         return journals.append(self._requests, inv_id, seq, frame_bytes, final=final)
 
     def journal_append_many(
