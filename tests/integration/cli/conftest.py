@@ -2,13 +2,21 @@
 
 import os
 import subprocess
+import sys
 import sysconfig
 import time
+import uuid
+from contextlib import closing
 from pathlib import Path
+from types import SimpleNamespace
 
+import pymongo
 import pytest
 
-from dreamlake.lakeshore.dispatch import Dispatch
+from dreamlake.lakeshore.cli.app import run
+from dreamlake.lakeshore.dispatch import Dispatch, HttpDispatch
+from dreamlake.lakeshore.dispatch.http.administration import administration
+from servers.replica_process import ReplicaProcess
 
 SCRIPT = Path(sysconfig.get_path("scripts")) / "lakeshore"
 SHELL = {"COLUMNS": "100", "TERM": "xterm", "PATH": f"{SCRIPT.parent}:{os.environ['PATH']}"}
@@ -24,7 +32,12 @@ def say(n):
     print("to stderr", file=sys.stderr)
     return n
 def nap(seconds): time.sleep(seconds)
+def drip(n):
+    for i in range(n):
+        yield {"at": i}
+        time.sleep(0.05)
 """
+ROOT_TOKEN = "dlk_root-of-the-command-line-" + "r" * 24
 
 
 @pytest.fixture
@@ -70,6 +83,24 @@ def lakeshore(env, project):
 
 
 @pytest.fixture
+def inside(env, project, monkeypatch, capsys):
+    """The same in the test's own process, which spares a start: for what is refused before anything is done."""
+
+    def call(*words):
+        for name, value in env.items():
+            if name.startswith("LAKESHORE_"):
+                monkeypatch.setenv(name, value)
+        monkeypatch.chdir(project)
+        monkeypatch.syspath_prepend(str(project))
+        status = run([str(word) for word in words])
+        sys.modules.pop("cli_jobs", None)
+        captured = capsys.readouterr()
+        return subprocess.CompletedProcess(words, status, captured.out, captured.err)
+
+    return call
+
+
+@pytest.fixture
 def start(env, project):
     """``start("worker", "start", ...)``: a process that is stopped at the test's end."""
     running = []
@@ -91,6 +122,31 @@ def start(env, project):
                 process.kill()
                 raise
         process.communicate()
+
+
+@pytest.fixture(scope="module")
+def replica(document_server):
+    """A control plane in a process of its own, that asks for tokens."""
+    document_server.ensure()
+    name = f"test_{uuid.uuid4().hex}"
+    settings = {"auth": "tokens", "bootstrap_token": ROOT_TOKEN}
+    with ReplicaProcess(mongo_url=document_server.url, mongo_database=name, **settings) as process:
+        yield process
+    with pymongo.MongoClient(document_server.url, serverSelectionTimeoutMS=10_000) as client:
+        client.drop_database(name)
+
+
+@pytest.fixture
+def far(env, replica):
+    """Have commands work on the control plane: ``far.plane`` speaks to it, ``far.rest`` is the rest of it."""
+    env.update(
+        LAKESHORE_URL=replica.url, LAKESHORE_CLIENT_TOKEN=ROOT_TOKEN, LAKESHORE_PUSH_CODE="off", TZ="UTC"
+    )
+    with (
+        closing(HttpDispatch(replica.url, token=ROOT_TOKEN)) as plane,
+        closing(administration(plane)) as rest,
+    ):
+        yield SimpleNamespace(url=replica.url, token=ROOT_TOKEN, plane=plane, rest=rest)
 
 
 def wait_for(condition, what, limit_s=30.0):

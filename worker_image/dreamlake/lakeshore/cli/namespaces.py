@@ -13,6 +13,8 @@ app = typer.Typer(help="Make, list and delete namespaces of a control plane.", n
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="Name of the namespace.")]
 _WHAT = "namespaces are made and listed"
+_NONE = "default"
+"""These commands take --namespace as all do, and do not look at it: namespaces lie in none."""
 
 
 @app.command("list")
@@ -23,7 +25,7 @@ def list_namespaces(
     as_json: JsonFlag = False,
 ) -> None:
     """List the namespaces that the token may see."""
-    with control_plane(url, token, namespace, _WHAT) as (opened, rest):
+    with control_plane(url, token, _NONE, _WHAT) as (opened, rest):
         rows = rest.namespaces()
         now = opened.now()
     if as_json:
@@ -51,7 +53,7 @@ def add(
     as_json: JsonFlag = False,
 ) -> None:
     """Make a namespace; one that is there stays as it is."""
-    with control_plane(url, token, namespace, _WHAT) as (_, rest):
+    with control_plane(url, token, _NONE, _WHAT) as (_, rest):
         made = rest.add_namespace(name)
     if as_json:
         print_json(made)
@@ -68,7 +70,7 @@ def delete(
     as_json: JsonFlag = False,
 ) -> None:
     """Delete a namespace that has nothing in it."""
-    with control_plane(url, token, namespace, _WHAT) as (_, rest):
+    with control_plane(url, token, _NONE, _WHAT) as (_, rest):
         rest.delete_namespace(name)
     if as_json:
         print_json({"name": name, "deleted": True})

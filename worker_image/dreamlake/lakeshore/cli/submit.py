@@ -5,17 +5,18 @@ from __future__ import annotations
 import importlib
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from dreamlake.lakeshore import wire
 from dreamlake.lakeshore.cli.opening import NamespaceOption, TokenOption, UrlOption, plane
 from dreamlake.lakeshore.cli.output import JsonFlag, plain, print_json
 from dreamlake.lakeshore.dispatch.plane import RunConfig
 from dreamlake.lakeshore.errors import ConfigError
+from dreamlake.lakeshore.function.kinds import body_kind
 from dreamlake.lakeshore.function.run_options import RunOptions, run_options
 from dreamlake.lakeshore.function.udf import UDF
 from dreamlake.lakeshore.queue import SyncQueue
@@ -77,9 +78,37 @@ def submit(
                 typer.echo(inv_id)
             return
         typer.echo(f"submitted {inv_id} to queue {name}", err=True)
-        value = wire.unpack(opened.result(inv_id, timeout=timeout))
+        with _cancelled_by_ctrl_c(target, inv_id, shared=options.over(base).key is not None):
+            if _is_stream(found):
+                for value in target.stream(inv_id, timeout=timeout):
+                    _print_value(value, inv_id, as_json=as_json)
+            value = target.result(inv_id, timeout=timeout)
     if as_json:
         print_json({"id": inv_id, "queue": name, "result": plain(value)})
+    elif not _is_stream(found) or value is not None:
+        typer.echo(value if isinstance(value, str) else repr(value))
+
+
+@contextmanager
+def _cancelled_by_ctrl_c(target: SyncQueue, inv_id: str, *, shared: bool) -> Iterator[None]:
+    """Cancel the job that only this command waits for when it is interrupted; one with a key may be others' too."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        if shared:
+            typer.echo(f"{inv_id} goes on: it has a key, so others may wait for it", err=True)
+        elif target.cancel(inv_id):
+            typer.echo(f"{inv_id} is cancelled", err=True)
+        raise
+
+
+def _is_stream(found: Any) -> bool:
+    return (found.kind if isinstance(found, UDF) else body_kind(found)) in ("generator", "async_generator")
+
+
+def _print_value(value: Any, inv_id: str, *, as_json: bool) -> None:
+    if as_json:
+        print_json({"id": inv_id, "value": plain(value)})
     else:
         typer.echo(value if isinstance(value, str) else repr(value))
 
