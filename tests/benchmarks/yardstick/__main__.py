@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import signal
 import sys
 import time
@@ -28,6 +29,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     plan: Plan = QUICK if args.quick else WHOLE
     results = Results(this_machine(), datetime.now(UTC).date().isoformat(), plan.settings())
     began, before = time.monotonic(), Moment.now()
+    os.environ["LAKESHORE_PUSH_CODE"] = "off"  # workers run in this folder
     adopt_orphans()
     signal.signal(signal.SIGTERM, _stop)
     try:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import time
+from collections.abc import Mapping
 
 from yardstick.lake import lake
 from yardstick.processes import cpu_s, family, rss_mib
@@ -16,11 +17,16 @@ SETTLE_S = 2.0
 def idle_percent(seconds: float) -> float:
     """Give the percentage of a core that an idle worker, its slots included, uses over ``seconds``."""
     with lake() as found:
-        time.sleep(SETTLE_S)
-        pids = family(found.worker_pid)
-        used, began = cpu_s(pids), time.monotonic()
-        time.sleep(seconds)
-        return 100.0 * (cpu_s(pids) - used) / (time.monotonic() - began)
+        return idle_percents({"worker": family(found.worker_pid)}, seconds)["worker"]
+
+
+def idle_percents(groups: Mapping[str, set[int]], seconds: float) -> dict[str, float]:
+    """Give by name the percentage of a core that each group of processes uses over the same ``seconds``."""
+    time.sleep(SETTLE_S)
+    used, began = {name: cpu_s(pids) for name, pids in groups.items()}, time.monotonic()
+    time.sleep(seconds)
+    took = time.monotonic() - began
+    return {name: 100.0 * (cpu_s(pids) - used[name]) / took for name, pids in groups.items()}
 
 
 def worker_mib(jobs: int) -> tuple[float, list[float]]:

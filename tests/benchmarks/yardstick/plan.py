@@ -9,12 +9,15 @@ from pathlib import Path
 
 from yardstick import claiming, footprint, simulating, streaming, throughput
 from yardstick.figures import Spread, shown
+from yardstick.http_plan import measure_http
 from yardstick.installing import Installed, find_redis, install_peers
+from yardstick.lake import http_lake, lake
 from yardstick.peers import PEERS, Peer, measure_peer, reason, redis_server
 from yardstick.results import Results
+from yardstick.served import control_plane
 from yardstick.verdicts import PeerFigures
 
-PARTS = ("map", "idle", "memory", "import", "claim", "stream", "simulate")
+PARTS = ("map", "idle", "memory", "import", "claim", "stream", "simulate", "http")
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +36,9 @@ class Plan:
     import_repeats: int = 15
     simulated: int = 1_000_000
     simulations: int = 3
+    polls: int = 10_000
+    http_many: int = 1_000_000
+    scaling_s: float = 10.0
 
     def settings(self) -> dict[str, int | float]:
         """Give all numbers by name."""
@@ -52,6 +58,9 @@ QUICK = Plan(
     import_repeats=5,
     simulated=50_000,
     simulations=1,
+    polls=500,
+    http_many=10_000,
+    scaling_s=3.0,
 )
 
 Say = Callable[[str], None]
@@ -66,6 +75,7 @@ def run(plan: Plan, parts: Sequence[str], results: Results, say: Say, *, peers: 
         "stream": lambda: _stream(plan, results),
         "claim": lambda: _claim(plan, results),
         "simulate": lambda: _simulate(plan, results),
+        "http": lambda: measure_http(plan, results, say),
         "map": lambda: _rounds(plan, results, say, peers=peers),
     }
     for part, step in steps.items():
@@ -91,7 +101,9 @@ def _memory(plan: Plan, results: Results) -> None:
 
 
 def _stream(plan: Plan, results: Results) -> None:
-    results.stream = streaming.stream_figures(frames=plan.frames, repeats=max(plan.rounds, 3), firsts=50)
+    results.stream = streaming.stream_figures(
+        lake(), frames=plan.frames, repeats=max(plan.rounds, 3), firsts=50
+    )
 
 
 def _claim(plan: Plan, results: Results) -> None:
@@ -154,11 +166,23 @@ def _missing(peer: Peer, installed: Installed) -> str:
 
 
 def _ours(plan: Plan, results: Results, say: Say, when: str) -> None:
-    throughput.measure_round(results.own, jobs=plan.jobs, loop_jobs=plan.peer_jobs, calls=plan.calls)
-    throughput.measure_round(
-        results.in_process, "--in-process", jobs=plan.jobs, loop_jobs=0, calls=plan.calls
-    )
+    amount = {"jobs": plan.jobs, "calls": plan.calls}
+    throughput.measure_round(results.own, lake(), loop_jobs=plan.peer_jobs, **amount)
+    throughput.measure_round(results.in_process, lake("--in-process"), loop_jobs=0, **amount)
     say(f"{when}: Lakeshore: {results.own.map_per_s[-1]:,.0f} jobs/s, p50 {results.own.p50_ms[-1]:.2f} ms")
+    if "http-map" in results.failed:
+        return
+    try:
+        with control_plane(find_redis(say)) as served:
+            throughput.measure_round(
+                results.http.own, http_lake(served.url), loop_jobs=plan.peer_jobs, **amount
+            )
+    except Exception as exc:  # the report tells it
+        results.failed["http-map"] = reason(f"{type(exc).__name__}: {exc}")
+        say(f"over HTTP: {results.failed['http-map']}")
+        return
+    own = results.http.own
+    say(f"{when}: over HTTP: {own.map_per_s[-1]:,.0f} jobs/s, p50 {own.p50_ms[-1]:.2f} ms")
 
 
 def _said(peer: PeerFigures) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from yardstick.figures import Spread, shown
+from yardstick.http_results import http_rows
 from yardstick.results import Results, claim_rows, cost_rows, later_rows, speed_rows, stream_rows
 from yardstick.verdicts import PeerFigures, Row
 
@@ -29,6 +30,10 @@ _CAVEATS = """## How to read this
 - The peers on Redis keep their jobs in memory alone (no snapshots, no log). Lakeshore and Huey on SQLite write to a
   file; Lakeshore does not wait for the disk (`durable=False`, the default): a killed process loses nothing, a power
   failure may lose the last moments. Ray and Dask keep jobs in memory.
+- The control plane has one replica, a Redis in memory alone and a document server: MongoDB's own where it is installed,
+  else SecantusDB's. SecantusDB hands each write to the system before it answers and to the disk soon after, so that
+  a killed server loses nothing; MongoDB gathers writes in its journal for up to 100 ms. Each job there is three writes
+  of its row (submit, claim, end), which the peers do not have.
 - Settings are the peers' defaults but for: RQ's worker without a fork per job, Celery's prefetch 16, Huey polling
   every 10 ms, result polling every 1 to 2 ms where a peer polls. Tuning may serve each of them better.
 - Ours submit and await in one process on few cores: producer, worker and slot share them, as do the peers and Redis.
@@ -48,6 +53,7 @@ def render(results: Results) -> str:
         _section("Claims", claim_rows(results)),
         _section("Cost", cost_rows(results)),
         _section("Streaming", stream_rows(results)),
+        _section("Control plane, over HTTP", http_rows(results)),
         peers_table(results.peers),
         _section("Later", later_rows()),
         _CAVEATS,
@@ -59,6 +65,7 @@ def render(results: Results) -> str:
 def summary(results: Results) -> list[Row]:
     """Give all rows that are judged by a bar."""
     rows = [*speed_rows(results), *claim_rows(results), *cost_rows(results), *stream_rows(results)]
+    rows += http_rows(results)
     return [row for row in rows if row.bar is not None]
 
 
@@ -106,9 +113,9 @@ def _machine(results: Results) -> str:
 def _rerun(results: Results) -> str:
     chosen = ", ".join(f"{name} {value:g}" for name, value in results.settings.items())
     return (
-        "## Again\n\n```\nscripts/bench                  # everything, about ten minutes; writes this page\n"
+        "## Again\n\n```\nscripts/bench                  # everything, about 25 minutes; writes this page\n"
         "scripts/bench --quick          # smaller numbers, one round; prints and writes nothing\n"
-        "scripts/bench --only map,idle  # map, idle, memory, import, claim, stream, simulate\n"
+        "scripts/bench --only map,idle  # map, idle, memory, import, claim, stream, simulate, http\n"
         "scripts/bench --json OUT       # the figures of every repeat as JSON\n```\n\n"
         f"This run's settings: {chosen}.\n"
     )

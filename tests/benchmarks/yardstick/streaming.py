@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import time
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 
 import bench_jobs
 
 from yardstick.figures import percentile
-from yardstick.lake import lake
+from yardstick.lake import Lake
 
 
 @dataclass(slots=True)
@@ -20,10 +21,12 @@ class StreamFigures:
     submit_to_reader_ms: list[float] = field(default_factory=list)
 
 
-def stream_figures(*, frames: int, repeats: int, firsts: int) -> StreamFigures:
+def stream_figures(
+    opened: AbstractContextManager[Lake], *, frames: int, repeats: int, firsts: int
+) -> StreamFigures:
     """Measure one producer and one reader. The latencies are the medians of ``firsts`` streams per repeat."""
     found = StreamFigures()
-    with lake() as open_lake:
+    with opened as open_lake:
         queue = open_lake.queue
         for _ in range(repeats):
             began = time.perf_counter()

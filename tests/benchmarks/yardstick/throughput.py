@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import time
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 
 import bench_jobs
 
 from yardstick.figures import percentile
-from yardstick.lake import Lake, lake
+from yardstick.lake import Lake
 
 
 @dataclass(slots=True)
@@ -21,9 +22,11 @@ class OwnFigures:
     p99_ms: list[float] = field(default_factory=list)
 
 
-def measure_round(into: OwnFigures, *flags: str, jobs: int, loop_jobs: int, calls: int) -> None:
-    """Start a worker and add one repeat of every figure. ``loop_jobs`` are submitted one by one, as peers' are."""
-    with lake(*flags) as found:
+def measure_round(
+    into: OwnFigures, opened: AbstractContextManager[Lake], *, jobs: int, loop_jobs: int, calls: int
+) -> None:
+    """Open a lake and add one repeat of every figure. ``loop_jobs`` are submitted one by one, as peers' are."""
+    with opened as found:
         map_rate(found, min(jobs, 500))  # warms up, like the first calls
         into.map_per_s.append(map_rate(found, jobs))
         if loop_jobs:

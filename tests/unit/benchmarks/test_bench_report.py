@@ -2,6 +2,7 @@
 
 import pytest
 from yardstick.claiming import ClaimTimes
+from yardstick.http_results import http_rows
 from yardstick.machine import Machine, Moment, others_percent, this_machine
 from yardstick.peers import added, reason, signal_text
 from yardstick.plan import QUICK, WHOLE
@@ -156,3 +157,21 @@ def test_own_work_is_no_other_process() -> None:
     wait_for(lambda: sum(range(200_000)) and Moment.now().own_s > before.own_s + 0.3, "0.3 s of work", 30, 0)
     after = Moment.now()
     assert after.busy_s - before.busy_s >= 0.2
+
+
+def test_the_control_plane_is_compared_with_the_faster_of_a_peers_verbs(results: Results) -> None:
+    results.http.own = OwnFigures([8000.0], [900.0], [3.0], [5.0])
+    results.http.crowd_mib = [120.0]
+    results.failed["http-replicas"] = "it takes 8 cores, and this machine has 2"
+    page = render(results)
+    assert _line(page, "HTTP: `map` over the best peer").endswith("Quick | >= 2 x | 2.00 x | met |")
+    assert _line(page, "HTTP: p50 over the best peer's").endswith("| <= 1 x | 1.50 x | **not met** |")
+    assert _line(page, "HTTP: replica with 10,000 idle long polls").endswith("| < 500 MiB | 120 MiB | met |")
+    assert "this machine has 2 | not measured |" in _line(page, "HTTP: two replicas over one")
+
+
+def test_depths_are_judged_by_the_ratio_of_each_repeat(results: Results) -> None:
+    depth = results.http.depth
+    depth.claim_few, depth.claim_many = [2.0, 2.0, 2.0], [3.0, 8.0, 2.0]
+    row = next(row for row in http_rows(results) if "claim: p99, 1,000,000 rows over" in row.measure)
+    assert (row.measured, row.verdict) == ("1.50 (1.00 to 4.00) x", "met")
