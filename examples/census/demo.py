@@ -1,7 +1,8 @@
 """The demo: a census of the Python standard library on an elastic pool of local workers.
 
 Real files are parsed by jobs on a queue. The pool starts empty, grows with the work, loses a worker to ``kill -9`` in
-the middle of a job, and is empty again at the end. Run it by ``scripts/demo``.
+the middle of a job, and is empty again at the end. Run it by ``scripts/demo``; with ``--url`` the jobs go through a
+control plane over HTTP.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import sys
 import sysconfig
 import tempfile
 import time
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +22,11 @@ from census import measure, record_holders, slow_walk
 from pool_thread import PoolThread
 from report import Facts, write_report
 from rich.console import Console
+from server_beside import embedded_server
 
 import dreamlake.lakeshore as dls
+from dreamlake.lakeshore.dispatch.http.administration import administration
+from dreamlake.lakeshore.home import default_plane, use_plane
 
 HERE = Path(__file__).parent
 WAIT_S = 60.0
@@ -34,19 +39,49 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--out", type=Path, default=Path("demo-report.html"), help="where the report goes")
     parser.add_argument("--files", type=int, default=1700, help="source files to look at, at most")
+    parser.add_argument(
+        "--url",
+        help="work on this control plane (its token in LAKESHORE_CLIENT_TOKEN), or on one that is started for the "
+        "demo: `embedded`",
+    )
     args = parser.parse_args()
     paths = standard_library(args.files)
-    with tempfile.TemporaryDirectory(prefix="lakeshore-demo-") as home:
-        os.environ["LAKESHORE_HOME"] = home
+    with tempfile.TemporaryDirectory(prefix="lakeshore-demo-") as folder, ExitStack() as stack:
+        os.environ["LAKESHORE_HOME"] = folder
         # Workers import the bodies by name, so they must find this folder, wherever the demo was started.
         os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(HERE), os.environ.get("PYTHONPATH")]))
+        choose_plane(args.url, Path(folder), stack)
         with PoolThread(HERE / "queue.yaml", lease_s=2.0) as pool:
             facts = run(paths, pool)
         facts.samples, facts.events = pool.samples, pool.events
+        facts.decisions = decisions_kept()
+    if args.url == "embedded":
+        console.print("   server: stopped, with its document server")
     write_report(args.out, facts)
     print_summary(facts)
     console.print(f"report: {args.out}")
     return 0 if facts.ok else 1
+
+
+def choose_plane(url: str | None, folder: Path, stack: ExitStack) -> None:
+    """Make the local plane or a control plane this process's and its workers'; a server ends with ``stack``."""
+    token, namespace = os.environ.get("LAKESHORE_CLIENT_TOKEN"), os.environ.get("LAKESHORE_NAMESPACE")
+    if url == "embedded":
+        began = time.monotonic()
+        url, token, namespace = stack.enter_context(embedded_server(folder / "server")), None, None
+        console.print(f"server: listens on {url} after {time.monotonic() - began:.1f} s")
+    use_plane(url, token=token, namespace=namespace or "default")
+    stack.callback(default_plane().close)
+
+
+def decisions_kept() -> int | None:
+    """Count what the control plane keeps of the pool's decisions; None on the local plane."""
+    if default_plane().local:
+        return None
+    rest = administration(default_plane())
+    assert rest is not None
+    with closing(rest):
+        return len(rest.elasticity_events("census"))
 
 
 def standard_library(most: int) -> list[str]:

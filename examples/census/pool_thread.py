@@ -7,8 +7,7 @@ import time
 from pathlib import Path
 from types import TracebackType
 
-from dreamlake.lakeshore.dispatch import Dispatch
-from dreamlake.lakeshore.home import home
+from dreamlake.lakeshore.home import default_plane, home
 from dreamlake.lakeshore.pool.elastic import ElasticPool
 from dreamlake.lakeshore.pool.queue_file import read_queue_file
 from dreamlake.lakeshore.pool.queue_pool import PoolView
@@ -30,9 +29,8 @@ class PoolThread:
         self._began = time.monotonic()
         self._switch = StopSwitch()
         self._failure: BaseException | None = None
-        self._plane = Dispatch(str(home() / "dispatch.sqlite"))
         self._pool = ElasticPool(
-            self._plane,
+            default_plane(),
             read_queue_file(queue_file),
             home=home(),
             lease_s=lease_s,
@@ -51,7 +49,6 @@ class PoolThread:
         self._switch.request(at_least=1 if kind is None else 2)
         self._thread.join(timeout=60)
         self._switch.close()
-        self._plane.close()
         if self._failure is not None and error is None:
             raise self._failure
 

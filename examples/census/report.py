@@ -30,6 +30,7 @@ class Facts:
     back_to_zero: bool = False
     samples: list[tuple[float, int, int, int, int]] = field(default_factory=list)
     events: list[str] = field(default_factory=list)
+    decisions: int | None = None
 
     @property
     def most_workers(self) -> int:
@@ -63,7 +64,7 @@ class Facts:
 
     def lines(self) -> list[tuple[str, str]]:
         """Give the summary as names and values."""
-        return [
+        found = [
             ("source files", f"{self.files:,} ({self.unparsed} wrong on purpose)"),
             ("lines", f"{self.lines_read:,}"),
             ("functions, classes", f"{self.functions:,}, {self.classes:,}"),
@@ -74,6 +75,9 @@ class Facts:
             ("job whose worker was killed", f"attempt {self.attempts} ended {self.recovered_s:.1f} s after"),
             ("workers", f"0 -> {self.most_workers} -> {0 if self.back_to_zero else 'not 0'}"),
         ]
+        if self.decisions is not None:
+            found.append(("decisions", f"{self.decisions} kept by the control plane"))
+        return found
 
 
 def write_report(path: Path, facts: Facts) -> None:
