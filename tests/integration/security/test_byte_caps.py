@@ -116,7 +116,7 @@ def zipped(media, plain):
     return {"Content-Type": media, "Content-Encoding": "gzip"}, gzip.compress(plain, 1)
 
 
-MANY = 40 * MIB
+MANY = 24 * MIB
 
 
 def bombs():
@@ -136,7 +136,7 @@ def bombs():
     yield "maps in JSON", JSON, b"[" + b"{}," * (MANY // 3) + b"{}]"
     yield "one huge text", JSON, b'{"invocation_id": "' + b"x" * MANY + b'"}'
     yield "one huge number", JSON, b'{"timeout_s": ' + b"9" * MANY + b"}"
-    yield "beyond the cap", MSGPACK, b"\x00" * (100 * MIB)
+    yield "beyond the cap", MSGPACK, b"\x00" * (80 * MIB)
 
 
 def test_bombs_are_refused_and_leave_a_replica_small(document_server, tmp_path):

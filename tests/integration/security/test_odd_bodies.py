@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from lakeshore_controlplane.api.app import TABLE
-from odd_bodies import ODD, full_body, places, put, without
+from odd_bodies import ODD, full_body, places, put, unknown_fields, without
 from security_stand import JSON, MSGPACK
 
 WITH_BODY = [
@@ -29,7 +29,7 @@ LISTS = (
 )
 """Where what was stored comes out again."""
 KINDS = ("fifo", "filo", "priority", "boltzmann")
-BATCH = 6
+BATCH = 9
 """Of how many odd values each place gets one; which ones differs from place to place."""
 
 
@@ -99,6 +99,11 @@ def send_odd(admin, endpoint, base, place, odd):
     except ValueError:  # deeper than msgpack itself goes
         return
     check(admin.send(endpoint.method, target_of(endpoint), packed, {"Content-Type": MSGPACK}), (place, odd))
+
+
+def test_every_field_of_every_body_is_known_here():
+    unknown = {endpoint.body.__name__: unknown_fields(endpoint.body) for endpoint in WITH_BODY}
+    assert not any(unknown.values()), f"give tests/odd_bodies.py good values for {unknown}"
 
 
 @pytest.mark.parametrize("endpoint", WITH_BODY, ids=named)
@@ -359,7 +364,7 @@ free = st.recursive(
 )
 
 
-@settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=250, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.data())
 def test_any_values_in_any_places_are_refused_or_harmless(admin, data):
     endpoint = data.draw(st.sampled_from(WITH_BODY))
