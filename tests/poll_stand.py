@@ -2,6 +2,7 @@
 
 import contextlib
 import itertools
+import re
 import socket
 import time
 import urllib.request
@@ -128,6 +129,12 @@ class Site:
     def ack(self, inv_id, worker="w", attempt=1):
         report = {"invocation_id": inv_id, "attempt": attempt, "state": "succeeded", "result_blob": b"r"}
         return self.begin("daemon/ack", {**report, "worker_id": worker}).reply()[0]
+
+    def polls_answered(self):
+        """How many polls the replica is done with, whoever got the answer."""
+        found = self.plane.metrics.render().decode()
+        counts = re.findall(r'^lakeshore_\w+_count{[^}]*route="/v1/daemon/poll"[^}]*} ([\d.]+)', found, re.M)
+        return sum(int(float(count)) for count in counts)
 
     def order(self, worker, what):
         request = urllib.request.Request(

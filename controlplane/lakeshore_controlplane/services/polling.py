@@ -20,7 +20,7 @@ from lakeshore_controlplane.services.claiming import Claiming
 from lakeshore_controlplane.services.finishing import Finishing, Report
 from lakeshore_controlplane.services.leasing import Leasing
 from lakeshore_controlplane.services.payloads import Payloads
-from lakeshore_controlplane.services.repeated_polls import ClaimName, RepeatedPolls
+from lakeshore_controlplane.services.repeated_polls import ClaimName, Earlier, RepeatedPolls
 from lakeshore_controlplane.services.run_commands import RunCommands, hibernate
 from lakeshore_controlplane.services.topics import work_topic
 from lakeshore_controlplane.services.waiting_lines import Lines, Place
@@ -61,6 +61,9 @@ class PollAnswer(NamedTuple):
     commands: list[dict[str, Any]]
     fenced: list[str]
     next_due_s: float | None
+
+
+NOTHING = PollAnswer([], [], None)
 
 
 @dataclass(slots=True)
@@ -116,41 +119,41 @@ class Polling:
     async def poll(self, namespace: str, request: PollRequest, asker: Asker) -> PollAnswer:
         """Take the reports, then give a drain order or claims."""
         worker = WorkerKey(namespace, request.worker_id)
+        fenced: list[str] = []
+        if (
+            request.reports
+        ):  # of each request, whatever they ride on: a poll made again may bring more of them
+            fenced = await self._finishing.report(namespace, request.worker_id, request.reports)
+        if request.most == 0:
+            return PollAnswer([], fenced, None)
         if request.claim_id is None:
-            found = await self._answer(worker, request, asker, answered=False)
+            found = await self._answer(worker, request, asker, "unknown")
         else:
             found = await self._repeats.once(
                 ClaimName(worker, request.claim_id),
                 asker,
-                lambda askers, answered: self._answer(worker, request, askers, answered=answered),
+                lambda askers, earlier: self._answer(worker, request, askers, earlier),
             )
-        return found or PollAnswer([], [], None)
+        return (found or NOTHING)._replace(fenced=fenced)
 
     async def _answer(
-        self, worker: WorkerKey, request: PollRequest, asker: Asker, *, answered: bool
+        self, worker: WorkerKey, request: PollRequest, asker: Asker, earlier: Earlier
     ) -> PollAnswer | None:
-        """Make the answer, or None when it is for nobody: then it holds back nothing."""
-        fenced: list[str] = []
-        if request.reports:
-            fenced = await self._finishing.report(worker.namespace, worker.id, request.reports)
-        if request.most == 0:
-            return PollAnswer([], fenced, None)
+        """Make the answer but for its ``fenced``; None when it is for nobody: then it holds back nothing."""
         if (await self._workers.at_poll(*worker)).drain:
-            return PollAnswer([hibernate(worker.id)], fenced, None)
-        if request.claim_id is not None and (answered or request.again):
+            return PollAnswer([hibernate(worker.id)], [], None)
+        if request.claim_id is not None and (request.again or earlier != "unknown"):
             rows = await self._given_before(worker, request, request.claim_id)
-            if rows or answered:
-                return PollAnswer(await self._commands.of(*worker, rows), fenced, None)
-        return await self._claim_for(worker, request, asker, fenced)
+            if rows or earlier == "answered":
+                return PollAnswer(await self._commands.of(*worker, rows), [], None)
+        return await self._claim_for(worker, request, asker)
 
     async def _given_before(self, worker: WorkerKey, request: PollRequest, claim_id: str) -> list[Invocation]:
         # Another replica may still wait in the name of the same poll: it shall claim nothing from now on.
         self._bells.ring([Ring(worker_topic(worker), claim_id.encode())])
         return await self._leasing.hand_out_again(*worker, claim_id, request.lease_s)
 
-    async def _claim_for(
-        self, worker: WorkerKey, request: PollRequest, asker: Asker, fenced: list[str]
-    ) -> PollAnswer | None:
+    async def _claim_for(self, worker: WorkerKey, request: PollRequest, asker: Asker) -> PollAnswer | None:
         queues = [QueueKey(worker.namespace, name) for name in self._in_turn(worker, request.queues)]
         heard = self._bells.subscribe(worker_topic(worker))
         poll = _Poll(worker, request, asker, queues, heard, Place(self._lines, queues, heard))
@@ -163,9 +166,9 @@ class Polling:
             poll.place.leave()
             heard.close()
         if rows is None:
-            return PollAnswer([hibernate(worker.id)], fenced, None)
+            return PollAnswer([hibernate(worker.id)], [], None)
         commands = await self._commands.of(*worker, rows)
-        return PollAnswer(commands, fenced, await self._next_due(poll, len(rows)))
+        return PollAnswer(commands, [], await self._next_due(poll, len(rows)))
 
     async def _take(self, poll: _Poll) -> list[Invocation] | None:
         """Claim, waiting where the poll may; None: the worker shall drain."""

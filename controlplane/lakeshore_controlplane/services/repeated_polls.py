@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
-from typing import Generic, NamedTuple, TypeVar
+from typing import Generic, Literal, NamedTuple, TypeAlias, TypeVar
 
 from lakeshore_controlplane.services.askers import Asker, Askers
 from lakeshore_controlplane.store.mongo.workers import WorkerKey
 
 A = TypeVar("A")
+Earlier: TypeAlias = Literal["unknown", "tried", "answered"]
+"""What this replica did under a name before: nothing, an attempt that ended in an error, or an answer."""
 
 _WORKERS = 10_000
 _EACH = 8
@@ -37,16 +39,15 @@ class RepeatedPolls(Generic[A]):
 
     def __init__(self) -> None:
         self._under_way: dict[ClaimName, _UnderWay[A]] = {}
-        self._answered: OrderedDict[WorkerKey, list[str]] = OrderedDict()
+        self._earlier: OrderedDict[WorkerKey, dict[str, Earlier]] = OrderedDict()
 
     async def once(
-        self, name: ClaimName, asker: Asker, make: Callable[[Askers, bool], Awaitable[A | None]]
+        self, name: ClaimName, asker: Asker, make: Callable[[Askers, Earlier], Awaitable[A | None]]
     ) -> A | None:
-        """Give the answer that ``make(askers, answered)`` makes, the same to all who ask while it does.
+        """Give the answer that ``make(askers, earlier)`` makes, the same to all who ask while it does.
 
-        ``answered``: this replica has given an answer under that name before. An answer of None is for nobody (all
-        who asked are gone, and what they would have got is handed back): who came meanwhile has it made anew, and
-        so has everyone after an error.
+        An answer of None is for nobody (all who asked are gone, and what they would have got is handed back): who
+        came meanwhile has it made anew, and so has everyone after an error.
         """
         while (earlier := self._under_way.get(name)) is not None:
             earlier.askers.add(asker)
@@ -57,13 +58,16 @@ class RepeatedPolls(Generic[A]):
         return await self._make(name, asker, make)
 
     async def _make(
-        self, name: ClaimName, asker: Asker, make: Callable[[Askers, bool], Awaitable[A | None]]
+        self, name: ClaimName, asker: Asker, make: Callable[[Askers, Earlier], Awaitable[A | None]]
     ) -> A | None:
         mine = self._under_way[name] = _UnderWay(asker)
         try:
-            answer = await make(mine.askers, name.claim_id in self._answered.get(name.worker, ()))
+            earlier = self._earlier.get(name.worker, {}).get(name.claim_id, "unknown")
+            if earlier == "unknown":
+                self._remember(name, "tried")
+            answer = await make(mine.askers, earlier)
             if answer is not None:
-                self._remember(name)
+                self._remember(name, "answered")
             mine.answer.set_result(answer)
             return answer
         finally:
@@ -71,11 +75,11 @@ class RepeatedPolls(Generic[A]):
             if not mine.answer.done():
                 mine.answer.set_result(None)
 
-    def _remember(self, name: ClaimName) -> None:
-        known = self._answered.setdefault(name.worker, [])
-        if name.claim_id not in known:
-            known.append(name.claim_id)
-        del known[:-_EACH]
-        self._answered.move_to_end(name.worker)
-        while len(self._answered) > _WORKERS:
-            self._answered.popitem(last=False)
+    def _remember(self, name: ClaimName, what: Earlier) -> None:
+        known = self._earlier.setdefault(name.worker, {})
+        known[name.claim_id] = what
+        if len(known) > _EACH:
+            del known[next(iter(known))]
+        self._earlier.move_to_end(name.worker)
+        if len(self._earlier) > _WORKERS:
+            self._earlier.popitem(last=False)

@@ -163,7 +163,9 @@ def test_claims_are_read_and_large_arguments_fetched(peer, plane):
     assert (first.id, first.envelope, first.attempt, first.crashes) == ("a", b"env", 2, 1)
     assert (first.retries, first.timeout_s, first.backoff.cap_s) == (4, 2.5, 2.0)
     assert (second.id, second.envelope, second.queue, second.backoff) == ("b", b"fetched", "q", None)
+    claim_id = peer.requests[0].body["claim_id"]
     assert peer.requests[0].body == {
+        "claim_id": claim_id,
         "worker_id": "w",
         "queue": "q",
         "timeout_s": 0.0,

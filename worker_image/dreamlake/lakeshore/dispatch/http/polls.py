@@ -36,8 +36,8 @@ class Polled(NamedTuple):
 class HttpPolls:
     """One question at a time, on a connection of its own. For one thread.
 
-    ``ask`` sends it, ``fileno`` becomes readable with its answer, ``answer`` takes it. When the answer is lost, what
-    it claimed comes back when its leases end, and reports that rode on it are to be sent again.
+    ``ask`` sends it, ``fileno`` becomes readable with its answer, ``answer`` takes it. When the answer is lost, the
+    next one brings what it held, and reports that rode on it are to be sent again.
     """
 
     def __init__(self, requests: Requests, orders: DrainOrders, worker_id: str) -> None:
@@ -46,6 +46,9 @@ class HttpPolls:
         self._worker_id = worker_id
         self._connection: Connection | None = None
         self._queue = ""
+        self._most = 0
+        self._claim_id = ""
+        self._answered = True
 
     def ask(
         self,
@@ -62,7 +65,10 @@ class HttpPolls:
         Raises ``DispatchError`` when nothing was sent.
         """
         check_claim(queue, self._worker_id, kind, temperature, lease_s)
-        self._queue = queue
+        self._queue, self._most = queue, n
+        again = not self._answered
+        if not again:
+            self._claim_id, self._answered = working.new_id(), False
         body: dict[str, Any] = {
             "worker_id": self._worker_id,
             "queue": queue,
@@ -71,6 +77,8 @@ class HttpPolls:
             "lease_s": float(lease_s),
             "kind": kind,
             "temperature": float(temperature),
+            "claim_id": self._claim_id,
+            "again": again,
         }
         if reports:
             body["acks"] = [self._requests.run(working.report_of(item, item.attempt)) for item in reports]
@@ -116,13 +124,18 @@ class HttpPolls:
         if answer.status >= 300:
             raise fault_of(answer, self._requests.address).error(self._requests.address)
         found = fields_of(answer, self._requests.address)
+        self._answered = True
         self._orders.note(self._worker_id, found)
         bodies = [command["body"] for command in found["commands"] if command["kind"] == "run"]
+        if len(bodies) > self._most:  # an earlier question was for more
+            spare = [str(body["invocation_id"]) for body in bodies[self._most :]]
+            self._requests.run(working.release(spare, self._worker_id))
+            del bodies[self._most :]
         claims = self._requests.run(working.claims_of(self._worker_id, self._queue, bodies))
         return Polled(claims, set(found["fenced"]))
 
     def hang_up(self) -> None:
-        """Take the question back: the server gives its claims to others."""
+        """Take the question back: the server gives its claims to others, or to the next question."""
         connection, self._connection = self._connection, None
         if connection is not None:
             self._requests.pool.drop(connection)

@@ -6,6 +6,7 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from dreamlake.lakeshore.dispatch.arguments import check_claim
+from dreamlake.lakeshore.dispatch.http.attempts import LostAnswerError
 from dreamlake.lakeshore.dispatch.http.payloads import ALONG, fetching
 from dreamlake.lakeshore.dispatch.http.steps import Ask, Bring
 from dreamlake.lakeshore.dispatch.plane import Backoff, Claimed
@@ -49,8 +50,7 @@ def claim_many(
     while len(claimed) < n:
         most = min(BATCH, n - len(claimed))
         try:
-            # Made again, it would claim more: what a lost answer held is handed out again when its leases end.
-            found = yield Ask("daemon/poll", {**asked, "max": most}, repeat="unless_lost")
+            found = yield from _poll({**asked, "max": most, "claim_id": new_id()})
             orders.note(worker_id, found)
             runs = [command["body"] for command in found["commands"] if command["kind"] == "run"]
             claimed += yield from claims_of(worker_id, queue, runs)
@@ -61,6 +61,14 @@ def claim_many(
         if len(runs) < most:
             break
     return claimed
+
+
+def _poll(asked: Mapping[str, object]) -> Steps[Any]:
+    """Send a poll; once its answer is lost, ask for what that answer held."""
+    try:
+        return (yield Ask("daemon/poll", asked, repeat="unless_lost"))
+    except LostAnswerError:
+        return (yield Ask("daemon/poll", {**asked, "again": True}))
 
 
 def claims_of(worker_id: str, queue: str, bodies: Sequence[Mapping[str, Any]]) -> Steps[list[Claimed]]:
@@ -120,14 +128,14 @@ def _chunks(ids: list[str]) -> Iterator[list[str]]:
 def finish(worker_id: str, attempt: int | None, item: Finished) -> Steps[None]:
     """Report one attempt, of whatever number when ``attempt`` is None. Raises ``FencedError``."""
     report = yield from report_of(item, attempt)
-    yield Ask("daemon/ack", {**report, "worker_id": worker_id, "report_id": _new_id()})
+    yield Ask("daemon/ack", {**report, "worker_id": worker_id, "report_id": new_id()})
 
 
 def ack_many(worker_id: str, items: Sequence[Finished]) -> Steps[set[str]]:
     """Report attempts, up to 1,000 or 4 MiB a request; the ids that were fenced."""
     fenced: set[str] = set()
     for batch in _batches(items):
-        report_id = _new_id()
+        report_id = new_id()
         reports = []
         for item in batch:
             report = yield from report_of(item, item.attempt)
@@ -140,8 +148,8 @@ def ack_many(worker_id: str, items: Sequence[Finished]) -> Steps[set[str]]:
     return fenced
 
 
-def _new_id() -> str:
-    """Name a call's reports: the request that is sent again has them under the same name, a new call has not."""
+def new_id() -> str:
+    """Name a call's claim or reports: the request that is sent again has the same name, a new call has not."""
     return os.urandom(8).hex()
 
 
