@@ -46,6 +46,17 @@ class Answer(NamedTuple):
         return self.value["error"]["type"] if isinstance(self.value, dict) and "error" in self.value else None
 
 
+def check(answer, sent):
+    """A refusal has the contract's form; there is no other kind of failure."""
+    assert answer.status < 500, (sent, answer)
+    if answer.status >= 400:
+        error = answer.value["error"]
+        assert set(error) <= {"type", "message", "hint", "retry_after_s"}, (sent, answer)
+        assert isinstance(error["type"], str)
+        assert 0 < len(error["message"]) < 2000
+    return answer
+
+
 class Caller:
     """Sends requests on one connection, which is made anew where the server closed it."""
 
