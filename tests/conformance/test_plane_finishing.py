@@ -171,3 +171,22 @@ def test_a_closed_plane_says_so(plane):
     plane.close()
     with pytest.raises(DispatchError, match="is closed: open a new (Http)?Dispatch"):
         plane.count("q")
+
+
+def test_many_are_cancelled_at_once_and_only_those_that_had_not_ended(plane, submit, run_one):
+    submit("ended", "running", "queued", "kept")
+    run_one()
+    plane.claim("q", "w")
+    assert plane.cancel_many(["ended", "running", "unknown", "queued", "queued"]) == {"running", "queued"}
+    assert plane.cancel_many(["running", "queued"]) == set()
+    assert plane.cancel_many([]) == set()
+    states = [plane.get(name)["state"] for name in ("ended", "running", "queued", "kept")]
+    assert states == ["succeeded", "cancelled", "cancelled", "queued"]
+    assert plane.renew(["running"], "w") == {"running"}
+
+
+def test_more_are_cancelled_than_a_request_holds(plane, submit):
+    ids = [f"job-{n}" for n in range(1200)]
+    submit(*ids)
+    assert plane.cancel_many(ids) == set(ids)
+    assert plane.count("q") == 0

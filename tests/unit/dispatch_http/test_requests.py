@@ -27,11 +27,11 @@ def test_the_short_path_is_the_tokens_own_namespace_and_others_are_named(peer, c
 
 
 def test_a_request_carries_what_the_server_needs(peer, connect):
-    peer.script(reply({"cancelled": True}))
+    peer.script(reply({"cancelled": ["a"]}))
     assert connect(token=TOKEN).cancel("a") is True
     (request,) = peer.requests
     assert (request.method, request.path) == ("POST", "/v1/producer/cancel")
-    assert request.body == {"invocation_id": "a"}
+    assert request.body == {"ids": ["a"]}
     assert request.headers["host"] == peer.url.removeprefix("http://")
     assert request.headers["authorization"] == f"Bearer {TOKEN}"
     assert request.headers["content-type"] == request.headers["accept"] == "application/msgpack"

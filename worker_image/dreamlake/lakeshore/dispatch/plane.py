@@ -224,6 +224,9 @@ class Plane(Protocol):
     def cancel(self, inv_id: str) -> bool:
         """End a queued or running invocation as ``cancelled``; False when it had ended or is unknown."""
 
+    def cancel_many(self, ids: Iterable[str]) -> set[str]:
+        """End many as ``cancel`` does; the ids of those that this call ended."""
+
     def get(self, inv_id: str) -> dict[str, object] | None:
         """Give the invocation row (without envelope and result bytes), or None."""
 

@@ -180,7 +180,7 @@ class _Mapping:
         """Cancel what has not ended."""
         if self._completions is not None:
             self._completions.close()
-        for inv_id in self._waiting:
-            if inv_id not in self._done:
-                self._plane.cancel(inv_id)
+        left = [inv_id for inv_id in self._waiting if inv_id not in self._done]
         self._waiting.clear()
+        if left:
+            self._plane.cancel_many(left)

@@ -1,4 +1,4 @@
-"""Submitting over HTTP: checked here, then stored there, up to a thousand at once."""
+"""Submitting over HTTP, checked here, then stored there, and cancelling: up to a thousand at once."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dreamlake.lakeshore.dispatch.plane import RunConfig
 from dreamlake.lakeshore.errors import ConfigError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from dreamlake.lakeshore.dispatch.http.steps import Steps
     from dreamlake.lakeshore.dispatch.plane import Submission
@@ -47,6 +47,16 @@ def submit_many(queue: str, items: Sequence[Submission], timeout_s: float) -> St
             results = (yield Ask("producer/submit-many", body, wait_s))["results"]
         ids += [str(found["invocation_id"]) for found in results]
     return ids
+
+
+def cancel(ids: Iterable[str]) -> Steps[set[str]]:
+    """End queued or running invocations; the ids of those that this ended."""
+    wanted = list(dict.fromkeys(ids))
+    ended: set[str] = set()
+    for start in range(0, len(wanted), BATCH):
+        found = yield Ask("producer/cancel", {"ids": wanted[start : start + BATCH]})
+        ended.update(found["cancelled"])
+    return ended
 
 
 def _batches(bodies: list[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:

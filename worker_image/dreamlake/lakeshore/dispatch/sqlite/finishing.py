@@ -168,21 +168,25 @@ def now_idle(tx: Transaction, worker_id: str) -> None:
     tx.run("UPDATE worker SET idle_since = ? WHERE ns = ? AND id = ?", (tx.now, tx.ns, worker_id))
 
 
-def cancel(store: Store, inv_id: str) -> bool:
-    """End a queued or running invocation as cancelled; False when there is none such."""
+def cancel(store: Store, ids: Iterable[str]) -> set[str]:
+    """End queued or running invocations as cancelled, in one transaction; the ids of those that this ended."""
     with store.write() as tx:
-        row = tx.run(
-            "SELECT seq, queue, state FROM invocation WHERE ns = ? AND id = ? AND finish_seq IS NULL",
-            (tx.ns, inv_id),
-        ).fetchone()
-        if row is None:
-            return False
-        seq, queue, state = row
-        end(tx, seq, queue, "cancelled", None)
-        tx.topics.add(f"journal:{inv_id}")
-        if state == "running":
-            tx.topics.add(f"work:{queue}")  # its worker looks whether it still holds everything
-        return True
+        return {inv_id for inv_id in dict.fromkeys(ids) if _cancel_one(tx, inv_id)}
+
+
+def _cancel_one(tx: Transaction, inv_id: str) -> bool:
+    row = tx.run(
+        "SELECT seq, queue, state FROM invocation WHERE ns = ? AND id = ? AND finish_seq IS NULL",
+        (tx.ns, inv_id),
+    ).fetchone()
+    if row is None:
+        return False
+    seq, queue, state = row
+    end(tx, seq, queue, "cancelled", None)
+    tx.topics.add(f"journal:{inv_id}")
+    if state == "running":
+        tx.topics.add(f"work:{queue}")  # its worker looks whether it still holds everything
+    return True
 
 
 def release(store: Store, ids: Iterable[str], worker_id: str) -> int:

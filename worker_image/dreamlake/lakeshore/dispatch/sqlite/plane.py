@@ -100,7 +100,11 @@ class Dispatch:
 
     def cancel(self, inv_id: str) -> bool:
         """End a queued or running invocation as ``cancelled``; False when it had ended or is unknown."""
-        return finishing.cancel(self._store, inv_id)
+        return bool(finishing.cancel(self._store, [inv_id]))
+
+    def cancel_many(self, ids: Iterable[str]) -> set[str]:
+        """End many as ``cancel`` does, in one transaction; the ids of those that this call ended."""
+        return finishing.cancel(self._store, ids)
 
     def get(self, inv_id: str) -> dict[str, object] | None:
         """Give the invocation row (without envelope and result bytes), or None."""
