@@ -47,11 +47,20 @@ class Backlog:
         """Seconds until ``deliver`` should be called again; infinity when nothing waits."""
         return max(0.0, self._again_at - now) if self._reports else math.inf
 
+    @property
+    def rides(self) -> bool:
+        """Whether all of it are few and small ends of bodies, which may ride on a question."""
+        return (
+            self._bytes <= _RIDERS_BYTES
+            and len(self._reports) <= _RIDERS
+            and all(isinstance(report, DoneReport) for report in self._reports)
+        )
+
     def take_riders(self) -> list[DoneReport]:
-        """Take all reports out, where they are few and small ends of bodies; none otherwise."""
-        ends = [report for report in self._reports if isinstance(report, DoneReport)]
-        if len(ends) < len(self._reports) or len(ends) > _RIDERS or self._bytes > _RIDERS_BYTES:
+        """Take all reports out if they ride; none otherwise."""
+        if not self.rides:
             return []
+        ends = [report for report in self._reports if isinstance(report, DoneReport)]
         self._reports, self._bytes = [], 0
         return ends
 

@@ -167,7 +167,8 @@ class Supervisor:
         return self._asking.next_in(now) <= 0 if self._asking.possible else not self._backlog
 
     def _asks_next(self, now: float) -> bool:
-        return self._asking.possible and self._may_claim(now) and self._wanted() > 0
+        may_ride = self._asking.possible and self._backlog.rides
+        return may_ride and self._may_claim(now) and self._wanted() > 0
 
     def _claim(self, now: float) -> None:
         wanted = self._wanted()
@@ -176,7 +177,6 @@ class Supervisor:
         if self._asking.possible:
             if not self._asking.begin(wanted):
                 self._rest_from_claims(now)
-            self._let_go(self._backlog.deliver())  # what was too large to ride
             return
         jobs = self._leases.claim(wanted)
         if jobs is None:
