@@ -1,15 +1,22 @@
 """Any sequence of verbs, against a model that says in a few lines what the rows must be."""
 
+import json
 import random
 import tempfile
+import time
+import urllib.request
+import uuid
 from dataclasses import dataclass
 from pathlib import Path
 
+import pymongo
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from dreamlake.lakeshore.dispatch import Dispatch
+from dreamlake.lakeshore.dispatch.http.plane import HttpDispatch
 from dreamlake.lakeshore.dispatch.plane import (
     DEFAULT_MAX_ATTEMPTS,
     STATES,
@@ -19,6 +26,7 @@ from dreamlake.lakeshore.dispatch.plane import (
     Submission,
 )
 from dreamlake.lakeshore.errors import ErrorInfo
+from servers.replica_thread import ReplicaThread
 
 IDS = [f"i{n}" for n in range(8)]
 WORKERS = ["w1", "w2", "w3"]
@@ -234,7 +242,51 @@ class FileMachine(PlaneMachine):
         self.folder.cleanup()
 
 
+class HttpMachine(PlaneMachine):
+    """Two clients of one replica, each example in a namespace of its own."""
+
+    url: str
+    replicas_clock: Clock
+
+    def open_planes(self):
+        self.clock = self.replicas_clock
+        name = f"n{uuid.uuid4().hex[:12]}"
+        body = json.dumps({"name": name}).encode()
+        request = urllib.request.Request(
+            f"{self.url}/v1/namespaces", data=body, headers={"content-type": "application/json"}
+        )
+        urllib.request.urlopen(request, timeout=30).close()
+        return [HttpDispatch(self.url, namespace=name, timeout=10.0) for _ in range(2)]
+
+    @rule()
+    def collect(self):
+        """Ends arrive a moment after they are there; never one twice."""
+        ended = {name: row.state for name, row in self.model.items() if row.state in TERMINAL_STATES}
+        until = time.monotonic() + 10
+        while self.reported != ended and time.monotonic() < until:
+            for outcome in self.stream.wait(0.05):
+                assert outcome.id not in self.reported, "an end was reported twice"
+                self.reported[outcome.id] = outcome.state
+        assert self.reported == ended
+
+
+@pytest.fixture(scope="class")
+def served(document_server):
+    """A replica whose clock stands still until the machine moves it."""
+    document_server.ensure()
+    database = f"test_{uuid.uuid4().hex}"
+    HttpMachine.replicas_clock = Clock()
+    stores = {"mongo_url": document_server.url, "mongo_database": database}
+    with ReplicaThread(HttpMachine.replicas_clock, **stores, auth="off") as replica:
+        HttpMachine.url = replica.url
+        yield
+    with pymongo.MongoClient(document_server.url, serverSelectionTimeoutMS=10_000) as client:
+        client.drop_database(database)
+
+
 TestInMemory = PlaneMachine.TestCase
 TestInMemory.settings = settings(max_examples=60, stateful_step_count=40, deadline=None)
 TestInFile = FileMachine.TestCase
 TestInFile.settings = settings(max_examples=20, stateful_step_count=30, deadline=None)
+TestOverHttp = pytest.mark.usefixtures("served")(HttpMachine.TestCase)
+TestOverHttp.settings = settings(max_examples=15, stateful_step_count=25, deadline=None)
