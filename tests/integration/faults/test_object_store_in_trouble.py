@@ -67,7 +67,11 @@ def test_object_store_that_breaks_connections_loses_no_payload(site, net, queue)
     assert_served(site, queue, ids)
 
 
-def test_object_store_that_is_away_is_waited_for_and_stops_nobody_else(site, net, object_server, queue):
+def test_object_store_that_is_away_is_waited_for_and_stops_no_other_worker(
+    site, replica, object_server, queue
+):
+    """A worker whose result cannot be taken now keeps it, and claims nothing more until it is."""
+    site.worker(replica.url, "--lease", 3)
     waiting = queue.submit(bodies.echo, block(1))
     object_server.kill()
     small = [queue.submit(bodies.double, n) for n in range(5)]
