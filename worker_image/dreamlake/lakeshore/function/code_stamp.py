@@ -44,6 +44,17 @@ def code_stamp(arm: Mapping[str, Any], plane: Plane) -> dict[str, Any]:
     return dict(known[1])
 
 
+def is_stamp_at_hand(arm: Mapping[str, Any], plane: Plane) -> bool:
+    """Whether ``code_stamp`` would answer at once, without looking at a git tree or asking the plane."""
+    if plane.local or arm.get("kind") != "ref" or not hasattr(plane, "announce_code"):
+        return True
+    file = getattr(sys.modules.get(arm["module"]), "__file__", None)
+    if not file or os.environ.get("LAKESHORE_PUSH_CODE", "").lower() in _OFF:
+        return True
+    known = _stamps.get((cast("CodeStore", plane).code_scope, file))
+    return known is not None and known[0] == _facts(file)
+
+
 def _facts(file: str) -> tuple[Any, ...]:
     try:
         found = os.stat(file)  # noqa: PTH116 - asked at every submit

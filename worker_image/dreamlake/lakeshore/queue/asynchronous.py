@@ -3,69 +3,87 @@
 from __future__ import annotations
 
 import asyncio
-import time
-from contextlib import asynccontextmanager
-from itertools import islice
+from contextlib import aclosing, asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any, Literal
 
 from dreamlake.lakeshore import wire
 from dreamlake.lakeshore.dispatch.plane import DEFAULT_LEASE_S
+from dreamlake.lakeshore.errors import DispatchError, FencedError
+from dreamlake.lakeshore.function.code_stamp import code_stamp, is_stamp_at_hand
+from dreamlake.lakeshore.function.enveloping import own_config
+from dreamlake.lakeshore.function.run_options import run_options
+from dreamlake.lakeshore.function.thunk import Thunk
 from dreamlake.lakeshore.queue.base import BaseQueue, check_on_error, check_timeout
-from dreamlake.lakeshore.queue.frames import raise_if_error, raise_unless_known, raise_unless_succeeded
-from dreamlake.lakeshore.queue.outcomes import still_waiting, value_of
-from dreamlake.lakeshore.queue.synchronous import SyncQueue
+from dreamlake.lakeshore.queue.consuming import after_failure, error_told, note_lost_lease
+from dreamlake.lakeshore.queue.frames import raise_if_error
+from dreamlake.lakeshore.queue.job import Job
+from dreamlake.lakeshore.queue.outcomes import error_of, still_waiting, unknown_id, value_of
+from dreamlake.lakeshore.queue.synchronous import SyncQueue, payload_submission
+from dreamlake.lakeshore.queue.threaded import async_plane_of
 from dreamlake.lakeshore.queue.waiting import OWNED_LIMIT_S
-from dreamlake.lakeshore.queue.watching import Wakeups, watcher_of
+from dreamlake.lakeshore.transport import function_arm
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable
 
-    from dreamlake.lakeshore.dispatch.plane import Outcome
+    from dreamlake.lakeshore.dispatch.async_plane import AsyncPlane
     from dreamlake.lakeshore.function.run_options import RunOptions
-    from dreamlake.lakeshore.queue.job import Job
 
-_LONGEST_WAIT_S = 5.0
-_BATCH = 256
+_OPTIONS = ("_key", "_priority", "_retries", "_timeout_s", "_deadline", "_delay_s", "_backoff")
 
 
 class Queue(BaseQueue):
     """A queue as ``SyncQueue`` is one, with ``await``: ``Queue(name, *, dispatch=None, kind="fifo", ...)``.
 
-    Verbs of the local plane run in asyncio's default threads, since SQLite blocks; waiting takes no thread,
-    so thousands of tasks may wait for results at once.
+    On a control plane no verb takes a thread. Verbs of the local plane run in asyncio's default threads, since SQLite
+    blocks; waiting takes no thread there either, so thousands of tasks may wait for results at once.
     """
+
+    @property
+    def _plane(self) -> AsyncPlane:
+        return async_plane_of(self.dispatch)
 
     async def submit(self, fn: Callable[..., Any], *args: Any, **kwargs: Any) -> str:
         """Submit a call and give its id; options as for ``UDF.submit``."""
-        return await asyncio.to_thread(self._sync.submit, fn, *args, **kwargs)
+        options = run_options(*(kwargs.pop(name, None) for name in _OPTIONS))
+        await self._push_code(fn)
+        made = self._sync.submission(fn, args, kwargs, options.over(own_config(fn)))
+        return (await self._plane.submit_many(self.name, [made]))[0]
 
     async def submit_many(
         self, fn: Callable[..., Any], items: Iterable[Any], *, options: RunOptions | None = None
     ) -> list[str]:
         """Submit one call per item, all or none; ids in order."""
-        return await asyncio.to_thread(self._sync.submit_many, fn, items, options=options)
+        await self._push_code(fn)
+        return await self._plane.submit_many(self.name, self._sync.submissions(fn, items, options))
+
+    async def _push_code(self, fn: Callable[..., Any]) -> None:
+        """Push the function's code where workers may lack it: in a thread, for git and files block."""
+        plane = self.dispatch
+        if plane.local or isinstance(fn, Thunk):
+            return
+        arm = function_arm(fn)
+        if not is_stamp_at_hand(arm, plane):
+            await asyncio.to_thread(code_stamp, arm, plane)
 
     async def post(self, value: object, *, options: RunOptions | None = None) -> str:
         """Put a payload in the queue for a consumer to ``claim``, and give its id."""
-        return await asyncio.to_thread(self._sync.post, value, options=options)
+        return (await self._plane.submit_many(self.name, [payload_submission(value, options)]))[0]
 
     async def result(self, inv_id: str, timeout: float | None = 30.0) -> Any:  # noqa: ASYNC109
         """Wait up to ``timeout`` seconds for the result. Raises as ``SyncQueue.result`` does."""
         check_timeout(timeout)
+        plane = self._plane
         try:
             async with asyncio.timeout(timeout):
-                outcome = await self._outcome(inv_id)
+                outcome = await plane.outcome(inv_id)
         except TimeoutError:
-            raise await asyncio.to_thread(still_waiting, self.dispatch, inv_id, timeout) from None
+            raise still_waiting(await plane.get(inv_id), inv_id, timeout) from None
         return value_of(outcome)
-
-    async def _outcome(self, inv_id: str) -> Outcome:
-        # In one step: a watcher that nobody waits on ends at the loop's next turn.
-        return await watcher_of(self.dispatch).outcome(inv_id)
 
     async def call(self, fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """Submit a call and wait for its result; cancelling the task cancels the invocation."""
-        inv_id = await self.submit(fn, *args, **kwargs)
+        inv_id = await self._submit_owned(fn, args, kwargs)
         try:
             return await self.result(inv_id, timeout=OWNED_LIMIT_S)
         except BaseException:
@@ -76,12 +94,23 @@ class Queue(BaseQueue):
         self, fn: Callable[..., Any], *args: Any, **kwargs: Any
     ) -> AsyncGenerator[Any, None]:
         """Submit a call of a generator body and yield its values; leaving early cancels the invocation."""
-        inv_id = await self.submit(fn, *args, **kwargs)
+        inv_id = await self._submit_owned(fn, args, kwargs)
         try:
             async for value in self.stream(inv_id, timeout=OWNED_LIMIT_S):
                 yield value
         except BaseException:
             await self._cancel_owned(inv_id)
+            raise
+
+    async def _submit_owned(
+        self, fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> str:
+        submitting = asyncio.ensure_future(self.submit(fn, *args, **kwargs))
+        try:
+            return await asyncio.shield(submitting)
+        except asyncio.CancelledError:
+            with suppress(DispatchError):
+                await self.cancel(await submitting)
             raise
 
     async def _cancel_owned(self, inv_id: str) -> None:
@@ -98,7 +127,8 @@ class Queue(BaseQueue):
         """Yield ``(id, result)`` as invocations end, each id once; see ``SyncQueue.results``."""
         check_on_error(on_error)
         check_timeout(timeout)
-        tasks = [asyncio.create_task(self._outcome(inv_id)) for inv_id in dict.fromkeys(ids)]
+        plane = self._plane
+        tasks = [asyncio.ensure_future(plane.outcome(inv_id)) for inv_id in dict.fromkeys(ids)]
         try:
             for next_done in asyncio.as_completed(tasks, timeout=timeout):
                 outcome = await next_done
@@ -132,74 +162,74 @@ class Queue(BaseQueue):
         timeout: float = 30.0,  # noqa: ASYNC109
     ) -> AsyncGenerator[tuple[int, Any], None]:
         """Like ``stream``, yielding ``(seq, value)``: pass the last ``seq`` as ``since`` to go on after a break."""
-        wakeups = Wakeups(self.dispatch.listen(f"journal:{inv_id}"))
+        plane = self._plane
+        if await plane.get(inv_id) is None:
+            raise unknown_id(inv_id)
         try:
-            await asyncio.to_thread(raise_unless_known, self.dispatch, inv_id)
-            quiet_since = time.monotonic()
-            while True:
-                entries, complete = await asyncio.to_thread(self._read_journal, inv_id, since)
-                for seq, data in entries:
-                    since = seq
+            async with aclosing(plane.journal_read(inv_id, since=since, timeout=timeout)) as entries:
+                async for seq, data in entries:
                     frame = wire.WireFrame.decode(data)
                     if frame.kind == wire.FrameKind.VALUE:
                         yield seq, frame.body
                     elif frame.terminal:
                         raise_if_error(inv_id, frame)
                         return
-                if complete:
-                    await asyncio.to_thread(raise_unless_succeeded, self.dispatch, inv_id)
-                    return
-                if entries:
-                    quiet_since = time.monotonic()
-                elif time.monotonic() - quiet_since >= timeout:
-                    raise await asyncio.to_thread(still_waiting, self.dispatch, inv_id, timeout)
-                else:
-                    await wakeups.wait(min(timeout, _LONGEST_WAIT_S))
-        finally:
-            wakeups.close()
-
-    def _read_journal(self, inv_id: str, since: int) -> tuple[list[tuple[int, bytes]], bool]:
-        """Read what is there; whether nothing can follow it."""
-        entries: list[tuple[int, bytes]] = []
-        reader = self.dispatch.journal_read(inv_id, since=since, timeout=0)
-        try:
-            for entry in islice(reader, _BATCH):
-                entries.append(entry)  # noqa: PERF402
         except TimeoutError:
-            return entries, False
-        return entries, len(entries) < _BATCH
+            raise still_waiting(await plane.get(inv_id), inv_id, timeout) from None
+        await self._raise_unless_succeeded(inv_id)
+
+    async def _raise_unless_succeeded(self, inv_id: str) -> None:
+        """Raise what the row of an ended invocation says: it failed, was cancelled, or is unknown."""
+        row = await self._plane.get(inv_id)
+        if row is None:
+            raise unknown_id(inv_id)
+        if row["state"] in ("failed", "cancelled"):
+            raise error_of(await self._plane.outcome(inv_id))
 
     async def cancel(self, inv_id: str) -> bool:
         """End an invocation as cancelled; False when it has ended already or is unknown."""
-        return await asyncio.to_thread(self._sync.cancel, inv_id)
+        return bool(await self._plane.cancel_many([inv_id]))
 
     async def count(self, state: str = "queued") -> int:
         """Count the queue's invocations in one state."""
-        return await asyncio.to_thread(self._sync.count, state)
+        return await self._plane.count(self.name, state)
 
     async def claim(self, *, timeout: float = 0.0, lease_s: float = DEFAULT_LEASE_S) -> Job | None:  # noqa: ASYNC109
         """Lease the next job, waiting up to ``timeout`` seconds for one; or None."""
         check_timeout(timeout)
-        ends = time.monotonic() + timeout
-        wakeups = Wakeups(self.dispatch.listen(f"work:{self.name}"))
-        try:
-            while True:
-                job = await asyncio.to_thread(self._sync.claim, lease_s=lease_s)
-                left = ends - time.monotonic()
-                if job is not None or left <= 0:
-                    return job
-                due = await asyncio.to_thread(self.dispatch.next_due, self.name)
-                await wakeups.wait(max(0.001, min(left, _LONGEST_WAIT_S if due is None else due)))
-        finally:
-            wakeups.close()
+        claimed = await self._plane.claim(
+            self.name,
+            self.worker_id,
+            kind=self.kind,
+            temperature=self.temperature,
+            lease_s=lease_s,
+            wait_s=timeout,
+        )
+        return None if claimed is None else Job(claimed)
 
     async def ack(self, job: Job, result: object = None) -> None:
         """End the job as succeeded with ``result``."""
-        await asyncio.to_thread(self._sync.ack, job, result)
+        await self._plane.ack(job.id, self.worker_id, result=wire.pack(result), attempt=job.attempt)
+        job.settled = True
 
-    async def nack(self, job: Job, error: Any = "refused by its consumer", *, retry: bool = True) -> None:
-        """Report that the attempt failed: queued again, or failed without ``retry``."""
-        await asyncio.to_thread(lambda: self._sync.nack(job, error, retry=retry))
+    async def nack(
+        self,
+        job: Job,
+        error: Any = "refused by its consumer",
+        *,
+        retry: bool = True,
+        delay_s: float = 0.0,
+    ) -> None:
+        """Report that the attempt failed: queued again after ``delay_s`` seconds, or failed without ``retry``."""
+        await self._plane.nack(
+            job.id,
+            self.worker_id,
+            error=error_told(error),
+            retry=retry,
+            attempt=job.attempt,
+            delay_s=delay_s,
+        )
+        job.settled = True
 
     @asynccontextmanager
     async def working(
@@ -209,24 +239,39 @@ class Queue(BaseQueue):
         timeout: float = 0.0,  # noqa: ASYNC109
         lease_s: float = DEFAULT_LEASE_S,
     ) -> AsyncIterator[Job | None]:
-        """Work on a job: acked at the end of the block, nacked when it raises; see ``SyncQueue.working``."""
+        """Work on a job: acked at the end of the block, nacked when it raises; see ``SyncQueue.working``.
+
+        The lease is renewed by a task: a block that does not await for as long as a lease loses it.
+        """
         job = await self.claim(timeout=timeout, lease_s=lease_s) if job is None else job
         if job is None:
             yield None
             return
-        block = self._sync.working(job, lease_s=lease_s)
-        await asyncio.to_thread(block.__enter__)
+        keeper = asyncio.create_task(self._keep(job, lease_s), name=f"lakeshore-lease-{job.id}")
         try:
             yield job
         except BaseException as exc:
-            error = exc
-            await asyncio.shield(
-                asyncio.create_task(
-                    asyncio.to_thread(block.__exit__, type(error), error, error.__traceback__)
-                )
-            )
+            if not job.settled:
+                await asyncio.shield(asyncio.create_task(self._nack_failed(job, exc)))
             raise
-        await asyncio.to_thread(block.__exit__, None, None, None)
+        finally:
+            keeper.cancel()
+        if not job.settled:
+            await self.ack(job)
+
+    async def _keep(self, job: Job, lease_s: float) -> None:
+        lost: set[str] = set()
+        while job.id not in lost and not job.settled:
+            await asyncio.sleep(lease_s / 3)
+            with suppress(DispatchError):  # the next try may do; a lost lease shows at the ack
+                lost = await self._plane.renew([job.id], self.worker_id, lease_s=lease_s)
+
+    async def _nack_failed(self, job: Job, exc: BaseException) -> None:
+        retry, pause = after_failure(job, exc)
+        try:
+            await self.nack(job, exc, retry=retry, delay_s=pause)
+        except FencedError:
+            note_lost_lease(job, exc)
 
     @property
     def _sync(self) -> SyncQueue:

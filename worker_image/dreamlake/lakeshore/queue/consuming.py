@@ -52,12 +52,9 @@ class Consumer(BaseQueue):
         delay_s: float = 0.0,
     ) -> None:
         """Report that the attempt failed: queued again after ``delay_s`` seconds, or failed without ``retry``."""
-        if isinstance(error, BaseException):
-            from dreamlake.lakeshore.attempt.failure import error_info  # noqa: PLC0415
-
-            error = error_info(error)
+        told = error_told(error)
         self.dispatch.nack(
-            job.id, self.worker_id, error=error, retry=retry, attempt=job.attempt, delay_s=delay_s
+            job.id, self.worker_id, error=told, retry=retry, attempt=job.attempt, delay_s=delay_s
         )
         job.settled = True
 
@@ -89,14 +86,11 @@ class Consumer(BaseQueue):
             self.ack(job)
 
     def _nack_failed(self, job: Job, exc: BaseException) -> None:
-        from dreamlake.lakeshore.attempt.retrying import pause_s, retries_left  # noqa: PLC0415
-
-        interrupted = not isinstance(exc, Exception)  # Ctrl-C says nothing about the job
-        pause = 0.0 if job.claimed.backoff is None else pause_s(job.claimed.backoff, job.attempt)
+        retry, pause = after_failure(job, exc)
         try:
-            self.nack(job, exc, retry=interrupted or retries_left(job.claimed, _RETRIES), delay_s=pause)
+            self.nack(job, exc, retry=retry, delay_s=pause)
         except FencedError:
-            exc.add_note(f"The lease of {job.id} was lost meanwhile: another attempt has taken its place.")
+            note_lost_lease(job, exc)
 
     def _claim_now(self, plane: Plane, lease_s: float) -> Claimed | None:
         return plane.claim(
@@ -117,3 +111,26 @@ class Consumer(BaseQueue):
                 listener.wait(max(0.001, min(left, _LONGEST_WAIT_S if due is None else due)))
         finally:
             listener.close()
+
+
+def error_told(error: ErrorInfo | BaseException | str) -> ErrorInfo | str:
+    """Give an error in a form that travels."""
+    if not isinstance(error, BaseException):
+        return error
+    from dreamlake.lakeshore.attempt.failure import error_info  # noqa: PLC0415
+
+    return error_info(error)
+
+
+def after_failure(job: Job, exc: BaseException) -> tuple[bool, float]:
+    """Whether a job whose block raised is to be tried again, and after how many seconds."""
+    from dreamlake.lakeshore.attempt.retrying import pause_s, retries_left  # noqa: PLC0415
+
+    interrupted = not isinstance(exc, Exception)  # Ctrl-C says nothing about the job
+    pause = 0.0 if job.claimed.backoff is None else pause_s(job.claimed.backoff, job.attempt)
+    return interrupted or retries_left(job.claimed, _RETRIES), pause
+
+
+def note_lost_lease(job: Job, exc: BaseException) -> None:
+    """Say with a block's exception that its report came too late."""
+    exc.add_note(f"The lease of {job.id} was lost meanwhile: another attempt has taken its place.")

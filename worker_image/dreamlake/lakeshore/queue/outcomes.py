@@ -13,7 +13,9 @@ from dreamlake.lakeshore.errors import (
 )
 
 if TYPE_CHECKING:
-    from dreamlake.lakeshore.dispatch.plane import Outcome, Plane
+    from collections.abc import Mapping
+
+    from dreamlake.lakeshore.dispatch.plane import Outcome
 
 
 def value_of(outcome: Outcome, on_error: str = "raise") -> Any:
@@ -35,9 +37,9 @@ def error_of(outcome: Outcome) -> DispatchError:
     return InvocationFailedError(outcome.id, outcome.error or ErrorInfo("Error", "no reason was recorded"))
 
 
-def still_waiting(plane: Plane, inv_id: str, timeout: float | None) -> TimeoutError:
-    """Give the error of a wait that ended before the invocation did."""
-    row = plane.get(inv_id) or {"state": "unknown", "queue": "?"}
+def still_waiting(row: Mapping[str, object] | None, inv_id: str, timeout: float | None) -> TimeoutError:
+    """Give the error of a wait that ended before the invocation with this row did."""
+    row = row or {"state": "unknown", "queue": "?"}
     return TimeoutError(
         f"invocation {inv_id} still {row['state']!r} after {timeout}s: "
         + (

@@ -6,7 +6,7 @@ import time
 from typing import TYPE_CHECKING, Any, Literal
 
 from dreamlake.lakeshore import wire
-from dreamlake.lakeshore.dispatch.plane import RunConfig
+from dreamlake.lakeshore.dispatch.plane import RunConfig, Submission
 from dreamlake.lakeshore.errors import ConfigError
 from dreamlake.lakeshore.function.enveloping import CallTemplate, envelope_of, own_config
 from dreamlake.lakeshore.function.fitting import check_fit
@@ -27,6 +27,11 @@ if TYPE_CHECKING:
     from dreamlake.lakeshore.queue.topic import Topic
 
 _SLICE_S = 5.0
+
+
+def payload_submission(value: object, options: RunOptions | None) -> Submission:
+    """Make the submission of a payload."""
+    return Submission(new_id(), pack_payload(value), (options or run_options()).over(RunConfig()))
 
 
 class SyncQueue(Consumer):
@@ -61,6 +66,13 @@ class SyncQueue(Consumer):
         self, fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], config: RunConfig
     ) -> str:
         """Submit a call with arguments and configuration as values."""
+        made = self.submission(fn, args, kwargs, config)
+        return self.dispatch.submit_many(self.name, [made])[0]
+
+    def submission(
+        self, fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], config: RunConfig
+    ) -> Submission:
+        """Make the submission of a call."""
         if isinstance(fn, Thunk):
             if args or kwargs:
                 raise TypeError(f"{fn!r} has its arguments already: submit it without any")
@@ -68,44 +80,31 @@ class SyncQueue(Consumer):
         else:
             check_fit(fn, args, kwargs)
         inv_id = new_id()
-        plane = self.dispatch
-        envelope = envelope_of(fn, args, kwargs, inv_id=inv_id, key=config.key, plane=plane)
-        return plane.submit(
-            self.name,
-            envelope.to_bytes(),
-            id=inv_id,
-            key=config.key,
-            priority=config.priority,
-            parent=envelope.parent,
-            config=config,
-        )
+        envelope = envelope_of(fn, args, kwargs, inv_id=inv_id, key=config.key, plane=self.dispatch)
+        return Submission(inv_id, envelope.to_bytes(), config, envelope.parent)
 
     def submit_many(
         self, fn: Callable[..., Any], items: Iterable[Any], *, options: RunOptions | None = None
     ) -> list[str]:
         """Submit one call per item, the item being its only argument; all are stored or none. Ids in order."""
+        return self.dispatch.submit_many(self.name, self.submissions(fn, items, options))
+
+    def submissions(
+        self, fn: Callable[..., Any], items: Iterable[Any], options: RunOptions | None
+    ) -> list[Submission]:
+        """Make the submissions of one call per item."""
         config = (options or run_options()).over(own_config(fn))
         if config.key is not None:
             raise ConfigError("submit_many takes no key: one key is for one invocation")
         check_fit(fn, (None,), {})
-        plane = self.dispatch
-        return plane.submit_many(self.name, CallTemplate(fn, plane).submissions(items, config))
+        return CallTemplate(fn, self.dispatch).submissions(items, config)
 
     def post(self, value: object, *, options: RunOptions | None = None) -> str:
         """Put a payload in the queue for a consumer to ``claim``, and give its id.
 
         ``value`` is anything the wire takes. ``result(id)`` waits for what the consumer acks it with.
         """
-        inv_id = new_id()
-        config = (options or run_options()).over(RunConfig())
-        return self.dispatch.submit(
-            self.name,
-            pack_payload(value),
-            id=inv_id,
-            key=config.key,
-            priority=config.priority,
-            config=config,
-        )
+        return self.dispatch.submit_many(self.name, [payload_submission(value, options)])[0]
 
     def result(self, inv_id: str, timeout: float = 30.0) -> Any:
         """Wait up to ``timeout`` seconds for the result; from any process that has the id.

@@ -40,7 +40,10 @@ from dreamlake.lakeshore.dispatch.plane import (
 from dreamlake.lakeshore.errors import ConfigError, ErrorInfo
 
 if TYPE_CHECKING:
+    import asyncio
     from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from dreamlake.lakeshore.dispatch.http.asynchronous import AsyncHttp
 
 _PLAIN = RunConfig()
 
@@ -71,6 +74,7 @@ class HttpDispatch:
             timeout_s=float(timeout),
         )
         self._orders = DrainOrders()
+        self._faces: dict[asyncio.AbstractEventLoop, AsyncHttp] = {}
         self._finalizer = weakref.finalize(self, self._requests.close)
 
     def __repr__(self) -> str:
@@ -302,6 +306,25 @@ class HttpDispatch:
         """Give an archive of code. Raises ``DispatchError``."""
         return code_repos.fetch(self._requests, code_repo_id)
 
+    # -- event loops
+    def asynchronous(self) -> AsyncHttp:
+        """Give the face for the event loop that runs: the same verbs without threads."""
+        import asyncio  # noqa: PLC0415 - programs without an event loop do without
+
+        loop = asyncio.get_running_loop()
+        for old in [known for known in self._faces if known.is_closed()]:
+            del self._faces[old]
+        found = self._faces.get(loop)
+        if found is None:
+            from dreamlake.lakeshore.dispatch.http.asynchronous import AsyncHttp  # noqa: PLC0415 - and without aiohttp
+
+            found = self._faces[loop] = AsyncHttp(self._requests, self._orders)
+        return found
+
     def close(self) -> None:
         """Close every connection, also those that wait; further calls raise ``DispatchError``."""
         self._finalizer()
+        faces, self._faces = self._faces, {}
+        for loop, face in faces.items():
+            if not loop.is_closed():
+                loop.call_soon_threadsafe(face.close_soon)

@@ -15,12 +15,17 @@ T = TypeVar("T")
 
 
 class Ask(NamedTuple):
-    """A request below the namespace: a POST of ``body``, or a GET without one. What comes of it: the answer's map."""
+    """A request below the namespace: a POST of ``body``, or a GET without one. What comes of it: the answer's map.
+
+    ``wait_s``: how long the server may wait before it answers. ``holds``: whether it waits as a rule, not as an
+    exception.
+    """
 
     path: str
     body: Mapping[str, object] | None = None
     wait_s: float = 0.0
     repeat: Repeat = "always"
+    holds: bool = True
 
 
 class Fetch(NamedTuple):

@@ -41,10 +41,10 @@ def submit_many(queue: str, items: Sequence[Submission], timeout_s: float) -> St
     ids: list[str] = []
     for batch in _batches(bodies):
         if len(batch) == 1:
-            results = [(yield Ask("producer/submit", {**batch[0], "wait_s": wait_s}, wait_s))]
+            results = [(yield Ask("producer/submit", {**batch[0], "wait_s": wait_s}, wait_s, holds=False))]
         else:
             body = {"items": batch, "atomic": True, "wait_s": wait_s}
-            results = (yield Ask("producer/submit-many", body, wait_s))["results"]
+            results = (yield Ask("producer/submit-many", body, wait_s, holds=False))["results"]
         ids += [str(found["invocation_id"]) for found in results]
     return ids
 
