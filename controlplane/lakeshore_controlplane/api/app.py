@@ -14,6 +14,7 @@ from starlette.routing import Match, Route
 
 from lakeshore_controlplane.api import admin, health, journals, producing, queues, transfers, waiting, working
 from lakeshore_controlplane.api.decoding import JSON, MSGPACK
+from lakeshore_controlplane.api.direct import DirectApp
 from lakeshore_controlplane.api.encoding import encode_refusal
 from lakeshore_controlplane.api.openapi import describe
 from lakeshore_controlplane.api.routing import Endpoint, starlette_routes
@@ -54,14 +55,16 @@ def make_app(plane: ControlPlane) -> FastAPI:
         finally:
             await plane.close()
 
-    app = FastAPI(
+    app = DirectApp(
         title="Lakeshore control plane",
         version=VERSION,
         lifespan=lifespan,
         openapi_url="/openapi.json",
         redirect_slashes=False,  # such a redirect would go to whatever host the request names
     )
-    app.router.routes.extend(starlette_routes(plane, [*TABLE, *PAGES]))
+    routes = starlette_routes(plane, [*TABLE, *PAGES])
+    app.router.routes.extend(routes)
+    app.shorten(routes)
     app.openapi = _described  # type: ignore[method-assign]
     app.add_exception_handler(HTTPException, _unknown_route)
     return app

@@ -26,6 +26,8 @@ _REFILL_TTL_S = 30.0
 _REFILL_RATE = 2_000
 """Rows a second that a refill does at the least: it is taken over by others only when it surely is dead."""
 _ENDS_OF_A_PAGE = 50
+_GATHER_S = 0.02
+"""Seconds for which rows that ended gather before the lane forgets them."""
 _log = logging.getLogger(__name__)
 
 
@@ -162,6 +164,7 @@ class Placing:
 
     async def _drop_ended(self, queue: QueueKey) -> None:
         try:
+            await asyncio.sleep(_GATHER_S)
             while ids := self._ended.pop(queue, None):
                 await self.drop(queue, ids)
         finally:
