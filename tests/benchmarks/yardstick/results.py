@@ -18,7 +18,10 @@ NO_CLUSTER = "this version runs on no cluster yet"
 
 @dataclass(slots=True)
 class Results:
-    """The figures of one run. ``failed`` tells by measure why one of ours has none."""
+    """The figures of one run.
+
+    ``failed`` tells by measure why one of ours has none, ``skipped`` what needs another machine.
+    """
 
     machine: Machine
     date: str
@@ -36,11 +39,14 @@ class Results:
     http: HttpFigures = field(default_factory=HttpFigures)
     others_percent: float = 0.0
     failed: dict[str, str] = field(default_factory=dict)
+    skipped: dict[str, str] = field(default_factory=dict)
 
     def row(self, part: str, measure: str, unit: str, values: list[float], bar: Bar | None = None) -> Row:
         """Make a row of repeats; without any it says why."""
         if not values:
-            return Row(measure, unit, bar=bar, absent=self.failed.get(part, NOT_ASKED))
+            return Row(
+                measure, unit, bar=bar, absent=self.failed.get(part) or self.skipped.get(part, NOT_ASKED)
+            )
         return Row(measure, unit, Spread.of(values), bar)
 
 
