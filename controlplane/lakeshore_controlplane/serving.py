@@ -11,6 +11,7 @@ from types import FrameType
 import uvicorn
 
 from lakeshore_controlplane.api.app import make_app
+from lakeshore_controlplane.api.strict_http import StrictHttp
 from lakeshore_controlplane.services.control_plane import ControlPlane
 from lakeshore_controlplane.settings import Settings, SettingsError
 
@@ -64,7 +65,7 @@ def make_server(plane: ControlPlane, settings: Settings) -> Server:
     config = uvicorn.Config(
         make_app(plane),
         loop="uvloop",
-        http="httptools",
+        http=StrictHttp,
         ws="none",
         lifespan="on",
         log_config=None,

@@ -58,7 +58,7 @@ class Settings(BaseSettings):
     """`off` asks for no tokens: everybody is an admin, and only requests to a name of this machine are answered."""
     bootstrap_token: SecretStr | None = None
     """The first admin token, for all namespaces: `dlk_` and 16 to 200 letters, digits, `-` or `_`."""
-    inline_limit: int = Field(default=_MIB, ge=0, le=8 * _MIB)
+    inline_limit: int = Field(default=_MIB, ge=0, le=4 * _MIB)
     """Bytes of arguments or a result that stay in the row; what is larger goes to the blob store."""
     payload_limit: int = Field(default=64 * _MIB, ge=_MIB)
     """Bytes of one payload that pass through a replica. Larger ones are uploaded by signed URLs."""

@@ -193,7 +193,7 @@ class _Serving:
             return encode_refusal(request, refusal, prefer)
         except Exception as exc:
             log.error(
-                "a request failed with %s\n%s", type(exc).__name__, _where(exc), extra={"route": self._path}
+                "a request failed with %s\n%s", type(exc).__name__, frames_of(exc), extra={"route": self._path}
             )
             return encode_refusal(
                 request, Refusal("the control plane made a mistake; its log has it"), prefer
@@ -218,7 +218,7 @@ class _Serving:
         return Call(self._plane, caller, namespace, body, request)
 
 
-def _where(failure: BaseException) -> str:
+def frames_of(failure: BaseException) -> str:
     """Give the lines that led to a failure and not its text: drivers put whole documents into theirs."""
     return "".join(traceback.format_tb(failure.__traceback__)).rstrip()
 

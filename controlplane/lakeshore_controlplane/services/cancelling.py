@@ -38,13 +38,13 @@ class Cancelling:
             live = {row["_id"]: row for row in found if row["state"] in _LIVE}
             done = await self._rows.apply([cancel_of(tuple(live), now, stamp)] if live else [])
             rows = [row for key, row in live.items() if key in done]
-        self._tell(rows)
+        await self._tell(rows)
         cancelled = {id_of(row) for row in rows}
         return [inv_id for inv_id in wanted if inv_id in cancelled]
 
-    def _tell(self, rows: Sequence[Invocation]) -> None:
+    async def _tell(self, rows: Sequence[Invocation]) -> None:
         for queue, group in by_queue(rows).items():
-            self._placing.drop_soon(queue, [id_of(row) for row in group])
+            await self._placing.drop(queue, [id_of(row) for row in group])
             ended = [Outcome(id_of(row), "killed", row["attempt"]) for row in group]
             # Workers look at what they hold when work is taken away.
             rings = [Ring(work_topic(queue)), Ring(change_topic(queue))]

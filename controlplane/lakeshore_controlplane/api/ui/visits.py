@@ -10,7 +10,7 @@ from typing import TypeAlias
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from lakeshore_controlplane.api.routing import Call, Handler
+from lakeshore_controlplane.api.routing import Call, Handler, frames_of
 from lakeshore_controlplane.api.ui import paths, sessions
 from lakeshore_controlplane.api.ui.markup import Markup
 from lakeshore_controlplane.api.ui.shell import Shell, one_line, whole_page
@@ -85,8 +85,9 @@ async def guarded(call: Call, work: Callable[[], Awaitable[Response]]) -> Respon
         response = _to_login(request)
     except Refusal as refusal:
         response = _refused(refusal)
-    except Exception:
-        log.exception("a page failed", extra={"route": request.scope.get("path", "")[:200]})
+    except Exception as exc:
+        where = {"route": request.scope.get("path", "")[:200]}
+        log.error("a page failed with %s\n%s", type(exc).__name__, frames_of(exc), extra=where)
         response = _refused(Refusal("the control plane made a mistake; its log has it"))
     for name, value in _HEADERS.items():
         response.headers.setdefault(name, value)

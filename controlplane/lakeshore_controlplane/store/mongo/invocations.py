@@ -63,6 +63,7 @@ INDEXES: dict[str, list[IndexModel]] = {
 
 _BRIEF = {"argsHash": 1, "idempotencyKey": 1, "runConfig.queue": 1}
 _WITHOUT_BODIES = {"argsBlob": 0, "resultBlob": 0}
+_TOO_LARGE = 10334
 _DUPLICATE_KEY = 11000
 
 
@@ -168,6 +169,8 @@ class InvocationRows:
 def _duplicates(exc: BulkWriteError) -> set[int]:
     """Give the places that an unordered insert found taken. Any other failure is raised on."""
     errors: list[dict[str, Any]] = (exc.details or {}).get("writeErrors", [])
+    if any(error.get("code") == _TOO_LARGE for error in errors):
+        raise PayloadTooLarge("a row is too large to be stored: pass large values by args_ref") from exc
     if not errors or any(error.get("code") != _DUPLICATE_KEY for error in errors):
         raise exc
     return {int(error["index"]) for error in errors}
