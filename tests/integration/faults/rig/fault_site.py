@@ -174,6 +174,7 @@ class Site:
         """Have the producers come to their ends, and check all that they were promised, by the rows."""
         for producer in producers:
             self.until_done(producer)
+        self.until(self.witness.has_seen_all_end, "every row to end", 30)
         acknowledged = [words[0] for one in producers for words in one.said("acknowledged")]
         rows = self.witness.assert_all_ended(acknowledged)
         assert len(rows) == len(acknowledged), "a submission was stored twice"

@@ -55,6 +55,10 @@ class Witness:
         found = self._rows.result_chunks.find({"_id": {"$gte": first, "$lt": first + ":"}}).sort("_id", 1)
         return [(int(row["_id"].rsplit("/", 1)[1]), row) for row in found]
 
+    def has_seen_all_end(self):
+        """Whether no row waits or runs. A stream's last frame comes a moment before its invocation's end."""
+        return self._rows.invocations.find_one({"state": {"$nin": TERMINAL}}) is None
+
     def assert_all_ended(self, acknowledged, *, states=("succeeded",)):
         """Every acknowledged id has one row, which ended in one of ``states`` and has never changed since."""
         self.look()
