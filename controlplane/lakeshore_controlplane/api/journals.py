@@ -28,7 +28,7 @@ async def read(call: Call) -> object:
     return {"entries": found.entries, "done": found.done, "missing": found.missing, "state": found.state}
 
 
-@routes.add("POST", "/journal/append", body=JournalAppend, largest=LARGE_BODY)
+@routes.add("POST", "/journal/append", body=JournalAppend, largest=LARGE_BODY, scopes=("producer", "worker"))
 async def append(call: Call) -> object:
     """Append entries, all or none."""
     body: JournalAppend = call.body

@@ -94,7 +94,7 @@ async def count(call: Call) -> object:
     return {"count": await call.plane.lookups.count(call.namespace, body.queue, body.state)}
 
 
-@routes.add("POST", "/get", body=Get)
+@routes.add("POST", "/get", body=Get, scopes=("producer", "worker"))
 async def get(call: Call) -> object:
     """Give one row."""
     body: Get = call.body
@@ -125,7 +125,7 @@ async def purge(call: Call) -> object:
     return {"purged": await call.plane.retention.purge(call.namespace, body.older_than_s)}
 
 
-@routes.add("GET", "/clock")
+@routes.add("GET", "/clock", scopes=("producer", "worker"))
 async def clock(call: Call) -> object:
     """Tell plane time."""
     return {"now": call.plane.clock.steady()}

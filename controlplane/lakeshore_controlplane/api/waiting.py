@@ -41,7 +41,7 @@ async def await_many(call: Call) -> object:
     }
 
 
-@routes.add("POST", "/wait", body=Wait)
+@routes.add("POST", "/wait", body=Wait, scopes=("producer", "worker"))
 async def wait(call: Call) -> object:
     """Wait until a topic moves."""
     body: Wait = call.body

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+import time
 import uuid
 from collections.abc import Sequence
 
@@ -28,7 +29,8 @@ UNUSED_S = 7 * 86_400.0
 
 _BATCH = 500
 _PART = 50
-_BATCHES_A_TURN = 4
+_TURN_S = 5.0
+"""Seconds that one queue's batches may take in a turn; each turn does one at least."""
 _QUEUES_A_TURN = 50
 _MARKED_S = 60.0
 """Seconds after which another replica removes what one began to remove and did not."""
@@ -96,11 +98,11 @@ class Retention:
         key = QueueKey(queue["namespaceId"], queue["name"])
         before = self._clock.steady() - queue["retentionS"]
         gone = 0
-        for _ in range(_BATCHES_A_TURN):
+        ends = time.monotonic() + _TURN_S
+        count: int | None = 0
+        while count is not None and time.monotonic() < ends:
             count = await self._purge_batch(key.namespace, key.name, before)
-            if count is None:
-                break
-            gone += count
+            gone += count or 0
         await self._rows.drop_events(key, before, _BATCH)
         await self._drop_unused(queue, key)
         return gone

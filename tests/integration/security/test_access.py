@@ -12,6 +12,8 @@ PAGES = {"/openapi.json", "/docs", "/docs/oauth2-redirect", "/redoc"}
 OPEN = {"/healthz", "/readyz", "/metrics"}
 EXTRA = {
     "producer": {
+        **{("POST", path): {"worker"} for path in ("/get", "/wait", "/journal/append")},
+        **{("GET", path): {"worker"} for path in ("/clock", "/queues", "/queues/{queue}")},
         ("GET", "/workers"): {"operator"},
         ("PUT", "/queues/{queue}"): {"operator"},
         ("POST", "/queues/{queue}/state"): {"operator"},
