@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import uvloop
 
@@ -46,8 +46,19 @@ def main(arguments: list[str] | None = None) -> int:
         return 0
 
 
+class _Parser(argparse.ArgumentParser):
+    """One that says what is wrong with a flag in one line."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"{self.prog}: {message} (see `{self.prog} --help`)\n")
+
+
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="lakeshore server", description=__doc__)
+    parser = _Parser(
+        prog="lakeshore server",
+        description="Run a control plane until SIGTERM or Ctrl-C. The environment names its stores "
+        "(LAKESHORE_MONGO_URL and others: docs/command-line.md), or --embedded starts what it needs.",
+    )
     parser.add_argument("--host", help="address to listen on (LAKESHORE_HOST, default 127.0.0.1)")
     parser.add_argument(
         "--port", type=int, help="port to listen on (LAKESHORE_PORT, default 8750; 0: a free one)"

@@ -28,6 +28,18 @@ class Server(uvicorn.Server):
         super().__init__(config)
         self._plane = plane
 
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Start the plane, then take requests. Raises what the plane cannot start for, as it is."""
+        await self._plane.start()
+        await super().startup(sockets)
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Answer what is under way, then close the plane."""
+        try:
+            await super().shutdown(sockets)
+        finally:
+            await self._plane.close()
+
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """Begin to stop; called by the signal handler."""
         self._plane.begin_stop()
@@ -67,7 +79,7 @@ def make_server(plane: ControlPlane, settings: Settings) -> Server:
         loop="uvloop",
         http=StrictHttp,
         ws="none",
-        lifespan="on",
+        lifespan="off",  # the plane starts and ends with the server
         log_config=None,
         access_log=False,
         server_header=False,

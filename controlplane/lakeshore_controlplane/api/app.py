@@ -1,9 +1,7 @@
-"""The application of one replica: the route table on FastAPI, opened and closed with its control plane."""
+"""The application of one replica: the route table on FastAPI."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from typing import Any
 
 from fastapi import FastAPI
@@ -45,20 +43,10 @@ VERSION = "1"
 
 
 def make_app(plane: ControlPlane) -> FastAPI:
-    """Make the application; its lifespan starts and stops ``plane``."""
-
-    @asynccontextmanager
-    async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
-        await plane.start()
-        try:
-            yield
-        finally:
-            await plane.close()
-
+    """Make the application of a plane that is started and closed elsewhere."""
     app = DirectApp(
         title="Lakeshore control plane",
         version=VERSION,
-        lifespan=lifespan,
         openapi_url="/openapi.json",
         redirect_slashes=False,  # such a redirect would go to whatever host the request names
     )
