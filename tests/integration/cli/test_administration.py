@@ -1,6 +1,7 @@
 """``tokens``, ``namespaces``, ``workers``, ``queues events`` and limits, on a real control plane."""
 
 import json
+import signal
 import socket
 
 import pytest
@@ -183,8 +184,6 @@ def test_decisions_are_shown_newest_first_and_quiet_ones_when_asked(lakeshore, f
 
 
 def test_decisions_are_followed_oldest_first_until_ctrl_c(lakeshore, start, far):
-    import signal
-
     lakeshore("queues", "add", "followed")
     tell = far.rest.add_elasticity_event
     for turn in range(3):
