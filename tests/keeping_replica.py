@@ -51,7 +51,11 @@ class KeepingReplica(Replica):
         self.queues = Queues(rows=self.queue_rows, lane=lane, **shared)
         self.workers = Workers(rows=workers.WorkerRows(database), **shared)
         self.signals = Signals(
-            counts=statistics.RowCounts(database), statistics=self.statistics, lane=lane, **shared
+            counts=statistics.RowCounts(database),
+            statistics=self.statistics,
+            lane=lane,
+            settle=self.placing.drop_now,
+            **shared,
         )
         self.journals = journals.JournalRows(database)
         self.blobs = FolderBlobs(Path(folder))

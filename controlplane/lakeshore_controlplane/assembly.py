@@ -176,6 +176,7 @@ class _Assembly:
     def _signals(self) -> Signals:
         return Signals(
             counts=statistics.RowCounts(self.shared.stores.database),
+            settle=self.shared.placing.drop_now,
             statistics=self.shared.statistics,
             lane=self.shared.stores.lane,
             bells=self.shared.stores.bells,

@@ -103,6 +103,11 @@ class Placing:
         if not busy:
             self._begin(self._drop_ended(queue))
 
+    async def drop_now(self, queue: QueueKey) -> None:
+        """Let the lane forget what ``drop_soon`` was given: its revision then tells of those ends too."""
+        if ids := self._ended.pop(queue, None):
+            await self.drop(queue, ids)
+
     def refill_soon(self, queue: QueueKey) -> None:
         """Fill a cold lane in the background, once at a time."""
         if queue not in self._refilling:
@@ -165,8 +170,8 @@ class Placing:
     async def _drop_ended(self, queue: QueueKey) -> None:
         try:
             await asyncio.sleep(_GATHER_S)
-            while ids := self._ended.pop(queue, None):
-                await self.drop(queue, ids)
+            while queue in self._ended:
+                await self.drop_now(queue)
         finally:
             self._ended.pop(queue, None)
 

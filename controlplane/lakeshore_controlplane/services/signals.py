@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from lakeshore_controlplane.clock import Clock
@@ -51,15 +51,20 @@ class Signals:
         lane: Lane,
         bells: Bells,
         clock: Clock,
+        settle: Callable[[QueueKey], Awaitable[None]],
         stopping: Callable[[], bool] = lambda: False,
     ) -> None:
-        """``stopping()`` says whether this replica is going away: waits end then."""
+        """``settle(queue)`` brings what this replica still owes the lane, and with it the revision, up to date.
+
+        ``stopping()`` says whether this replica is going away: waits end then.
+        """
         self._counts = counts
         self._statistics = statistics
         self._revisions = Revisions(lane=lane, clock=clock)
         self._bells = bells
         self._clock = clock
         self._stopping = stopping
+        self._settle = settle
         self._kept: OrderedDict[QueueKey, _Snapshot] = OrderedDict()
         self._making: dict[QueueKey, asyncio.Lock] = {}
 
@@ -101,6 +106,7 @@ class Signals:
         lock = self._making.setdefault(queue, asyncio.Lock())
         try:
             async with lock:
+                await self._settle(queue)
                 revision = await self._revisions.known(queue)
                 kept = self._kept.get(queue)
                 if kept is not None and self._serves(queue, kept, revision):

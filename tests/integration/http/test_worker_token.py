@@ -1,10 +1,12 @@
 """A token with the scope worker alone runs a worker, and submits nothing."""
 
+import contextlib
+
 import pytest
 
 from dreamlake.lakeshore import HttpDispatch, SyncQueue, run_worker, udf
-from dreamlake.lakeshore.errors import DispatchError
 from dreamlake.lakeshore.dispatch.http.administration import administration
+from dreamlake.lakeshore.errors import DispatchError
 from hand_clock import HandClock
 from servers.replica_thread import ReplicaThread
 
@@ -21,7 +23,8 @@ def test_a_worker_token_runs_jobs_and_submits_none(mongo_url, mongo_database):
     settings = {"mongo_url": mongo_url, "mongo_database": mongo_database, "bootstrap_token": ADMIN}
     with ReplicaThread(HandClock(), **settings) as replica:
         producer = HttpDispatch(replica.url, token=ADMIN)
-        made = administration(producer).add_token("pod", ["worker"])
+        with contextlib.closing(administration(producer)) as admin:
+            made = admin.add_token("pod", ["worker"])
         worker = HttpDispatch(replica.url, token=made["token"])
         inv_id = SyncQueue("q", dispatch=producer).submit(speak, 1)
         assert run_worker(SyncQueue("q", dispatch=worker), once=True, allow_pickled=True) == 1
