@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from lakeshore_controlplane.api.bodies.producer import Await, AwaitMany, Wait
 from lakeshore_controlplane.api.routing import Call, producer_routes
+from lakeshore_controlplane.faults import NotFound, PayloadTooLarge
 from lakeshore_controlplane.services.payload_refs import parse_ref
 from lakeshore_controlplane.services.topics import Outcome
 
@@ -78,7 +79,10 @@ async def _outcome(call: Call, found: Outcome, *, as_ref: bool) -> dict[str, obj
     }
     if found.result_ref is None:
         return answer
+    by_ref = {"result_ref": {"ref": found.result_ref, "size": parse_ref(found.result_ref).size}}
     if as_ref:
-        # Whether it is still there is asked when it is fetched: one that is lost must not hold up the others.
-        return answer | {"result_ref": {"ref": found.result_ref, "size": parse_ref(found.result_ref).size}}
-    return answer | {"result_blob": await call.plane.payloads.fetch(call.namespace, found.result_ref)}
+        return answer | by_ref
+    try:
+        return answer | {"result_blob": await call.plane.payloads.fetch(call.namespace, found.result_ref)}
+    except (NotFound, PayloadTooLarge):  # one that cannot be had must not hold up the others
+        return answer | by_ref
