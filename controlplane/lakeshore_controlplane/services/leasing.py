@@ -115,8 +115,9 @@ class Leasing:
 
     async def _next_time(self, queue: QueueKey) -> float | None:
         try:
-            if await self._lane.is_warm(queue):
-                return await self._lane.next_due(queue)
+            found = await self._lane.outlook(queue)
+            if found.warm:
+                return found.next_due
         except LaneDownError:
             pass
         times = [at for at in await self._rows.times(queue, self._clock.steady()) if at is not None]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import time
 from collections.abc import Awaitable, Callable, Sequence
 
 from lakeshore_controlplane.faults import StoreUnavailable
@@ -20,7 +21,8 @@ _LOOK_AGAIN_DEGRADED_S = 0.5
 """Seconds after which one poll looks though nothing rang: while bells tell of changes, and while they may not."""
 _SHORTEST_S = 0.005
 _SETTLE_S = 0.01
-"""Seconds for which changes of a queue gather before its next due time is asked for."""
+_APART_S = 0.1
+"""Seconds for which changes of a queue gather before its next due time is asked for, and between two such questions."""
 _FOUND_CALLS = 2
 
 NextDue = Callable[[QueueKey], Awaitable[float | None]]
@@ -101,7 +103,11 @@ class Line:
 
     async def _keep_time(self) -> None:
         """Call one when something falls due, and now and then though nothing does."""
+        asked_at = -_APART_S
         while True:
+            await asyncio.sleep(max(_SETTLE_S, asked_at + _APART_S - time.monotonic()))
+            self.changed.clear()
+            asked_at = time.monotonic()
             due = None
             with contextlib.suppress(StoreUnavailable):
                 due = await self._lines.next_due(self.queue)
@@ -110,10 +116,8 @@ class Line:
             try:
                 async with asyncio.timeout(limit_s):
                     await self.changed.wait()
-                await asyncio.sleep(_SETTLE_S)
             except TimeoutError:
                 self.call(1)
-            self.changed.clear()
 
 
 class Place:

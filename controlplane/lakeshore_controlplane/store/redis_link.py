@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from redis.asyncio import BlockingConnectionPool, Redis
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 from redis.exceptions import RedisError
+
+from lakeshore_controlplane.store.redis_wire import RedisWire, Word
 
 _log = logging.getLogger(__name__)
 _T = TypeVar("_T")
@@ -51,6 +53,7 @@ class RedisLink:
             protocol=2,
         )
         self.client = Redis(connection_pool=self._pool)
+        self.wire = RedisWire(self._pool)
         self._probe: asyncio.Task[None] | None = None
 
     @property
@@ -69,8 +72,13 @@ class RedisLink:
             self._open(error)
             raise LinkDownError(f"Redis failed: {_shown(error)}") from error
 
+    async def command(self, *words: Word) -> Any:
+        """Run one command over the wire. Limits and errors are those of ``call``."""
+        return await self.call(lambda _client: self.wire.command(*words))
+
     async def close(self) -> None:
         """Close every connection; may be called again."""
+        await self.wire.reset()
         probe, self._probe = self._probe, None
         if probe is not None:
             probe.cancel()
@@ -84,6 +92,7 @@ class RedisLink:
             self._probe = asyncio.create_task(self._ask_until_it_answers(), name="redis-probe")
 
     async def _ask_until_it_answers(self) -> None:
+        await self.wire.reset()
         while True:
             await asyncio.sleep(self._rest_s)
             try:

@@ -99,7 +99,7 @@ class RedisBells:
     async def _publish(self) -> bool:
         message = self._outgoing.take()
         try:
-            await self._link.call(lambda client: client.publish(self._channel, message))
+            await self._link.command("PUBLISH", self._channel, message)
         except LinkDownError:
             return False
         except asyncio.CancelledError:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from lakeshore_controlplane.store.lane.boltzmann import SEEDS
 from lakeshore_controlplane.store.lane.memory_queue import MemoryQueue
 from lakeshore_controlplane.store.lane.place import bounded_temperature, place
-from lakeshore_controlplane.store.lane.port import Entry, LaneSizes, QueueKey, Taken
+from lakeshore_controlplane.store.lane.port import Entry, LaneSizes, Outlook, QueueKey, Taken
 
 
 class MemoryLane:
@@ -67,6 +67,10 @@ class MemoryLane:
     async def is_warm(self, queue: QueueKey) -> bool:
         """Say whether the queue was filled. See ``Lane.is_warm``."""
         return self._queues[queue].warm
+
+    async def outlook(self, queue: QueueKey) -> Outlook:
+        """Warmth and the nearest time. See ``Lane.outlook``."""
+        return Outlook(await self.is_warm(queue), self._queues[queue].next_due())
 
     async def begin_refill(self, queue: QueueKey, owner: str, ttl_s: float) -> bool:
         """Become the one who refills. See ``Lane.begin_refill``."""

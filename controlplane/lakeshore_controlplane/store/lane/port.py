@@ -52,6 +52,13 @@ class LaneSizes(NamedTuple):
     held: int
 
 
+class Outlook(NamedTuple):
+    """What a lane says of a queue's next moments: nothing that can be relied on where it is not ``warm``."""
+
+    warm: bool
+    next_due: float | None
+
+
 class Lane(Protocol):
     """One lane for all queues. Every method raises ``LaneDownError`` when its server does not answer.
 
@@ -100,6 +107,9 @@ class Lane(Protocol):
 
     async def is_warm(self, queue: QueueKey) -> bool:
         """Say whether the lane knows its queue."""
+
+    async def outlook(self, queue: QueueKey) -> Outlook:
+        """Say both at once: whether the lane is warm, and its ``next_due``."""
 
     async def begin_refill(self, queue: QueueKey, owner: str, ttl_s: float) -> bool:
         """Try to become the one who refills; False when somebody else does.

@@ -8,8 +8,6 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from redis.asyncio import Redis
-
 from lakeshore_controlplane.store.lane.boltzmann import SEEDS
 from lakeshore_controlplane.store.lane.place import (
     EXPIRED_AGAIN_S,
@@ -18,7 +16,7 @@ from lakeshore_controlplane.store.lane.place import (
     bounded_temperature,
     place,
 )
-from lakeshore_controlplane.store.lane.port import Entry, LaneDownError, LaneSizes, QueueKey, Taken
+from lakeshore_controlplane.store.lane.port import Entry, LaneDownError, LaneSizes, Outlook, QueueKey, Taken
 from lakeshore_controlplane.store.redis_link import LinkDownError, RedisLink
 
 _LUA = Path(__file__).parent / "lua"
@@ -108,6 +106,11 @@ class RedisLane:
         """Say whether the queue is known whole. See ``Lane.is_warm``."""
         return (await self._look(queue)).warm
 
+    async def outlook(self, queue: QueueKey) -> Outlook:
+        """Warmth and the nearest time. See ``Lane.outlook``."""
+        found = await self._look(queue)
+        return Outlook(found.warm, found.next_due)
+
     async def begin_refill(self, queue: QueueKey, owner: str, ttl_s: float) -> bool:
         """Become the one who refills. See ``Lane.begin_refill``."""
         return bool(await self._run("begin_refill", queue, [owner, max(1, round(ttl_s * 1000))]))
@@ -137,11 +140,10 @@ class RedisLane:
         keys = [f"{self._prefix}:{{{queue}}}:{key}" for key in _KEYS]
         script = self._scripts[name]
 
-        async def work(client: Redis) -> Any:
-            return await script(keys=keys, args=args, client=client)
-
         try:
-            return await self._link.call(work)
+            return await self._link.call(
+                lambda _client: self._link.wire.script(script.sha, str(script.script), keys, args)
+            )
         except LinkDownError as error:
             raise LaneDownError(str(error)) from error
 
