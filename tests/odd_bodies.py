@@ -82,6 +82,7 @@ VALUES = {
     "wait_s": 0.01,
     "watch": "watch-number-1",
     "worker_id": "w-1",
+    "written_at": 4e9,
 }
 """A good value for each field name that the models have."""
 ONLY = {

@@ -8,6 +8,7 @@ import random
 import pytest
 
 from dreamlake.lakeshore.dispatch import Dispatch
+from dreamlake.lakeshore.dispatch.http import submitting
 from dreamlake.lakeshore.dispatch.http.plane import HttpDispatch
 from dreamlake.lakeshore.dispatch.plane import Submission
 from hand_clock import HandClock
@@ -49,6 +50,7 @@ class Http:
 
     def __init__(self, tmp_path, request):
         self.clock = HandClock()
+        request.getfixturevalue("monkeypatch").setattr(submitting, "wall", self.clock.wall)
         self._replica = ReplicaThread(
             self.clock,
             mongo_url=request.getfixturevalue("mongo_url"),

@@ -169,7 +169,7 @@ def test_a_success_without_result_gives_no_bytes(plane, submit):
 def test_a_closed_plane_says_so(plane):
     plane.close()
     plane.close()
-    with pytest.raises(DispatchError, match="is closed: open a new (Http)?Dispatch"):
+    with pytest.raises(DispatchError, match=r"is closed: open a new (Http)?Dispatch"):
         plane.count("q")
 
 

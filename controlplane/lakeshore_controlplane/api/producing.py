@@ -59,6 +59,7 @@ async def _submission(call: Call, item: Submit) -> Submission:
         parent=item.parent_invocation_id,
         correlation_id=item.correlation_id,
         code_repo_id=code_repo_of(item.code_context),
+        written_at=item.written_at,
     )
 
 
@@ -125,7 +126,7 @@ async def purge(call: Call) -> object:
     return {"purged": await call.plane.retention.purge(call.namespace, body.older_than_s)}
 
 
-@routes.add("GET", "/clock", scopes=("producer", "worker"))
+@routes.add("GET", "/clock", scopes=("producer", "worker", "operator"))
 async def clock(call: Call) -> object:
     """Tell plane time."""
     return {"now": call.plane.clock.steady()}

@@ -26,14 +26,14 @@ def _name(call: Call) -> str:
     return call.checked(check_queue, call.path("queue"))
 
 
-@producing.add("GET", "/queues", scopes=("producer", "worker"))
+@producing.add("GET", "/queues", scopes=("producer", "worker", "operator"))
 @routes.add("GET", "/queues", scopes=("admin", "operator"))
 async def queues(call: Call) -> object:
     """List queues: declared ones, and those that have rows."""
     return {"queues": await call.plane.queues.list(call.namespace)}
 
 
-@producing.add("GET", "/queues/{queue}", scopes=("producer", "worker"))
+@producing.add("GET", "/queues/{queue}", scopes=("producer", "worker", "operator"))
 @routes.add("GET", "/queues/{queue}", scopes=("admin", "operator"))
 async def queue(call: Call) -> object:
     """Give one queue."""

@@ -71,7 +71,11 @@ def _fields(model: type[BaseModel]) -> Iterator[str]:
 
 def _default(field: dict[str, Any]) -> str:
     value = field.get("default")
-    return "optional" if value is None else f"default `{value}`".replace("True", "true").replace("False", "false")
+    return (
+        "optional"
+        if value is None
+        else f"default `{value}`".replace("True", "true").replace("False", "false")
+    )
 
 
 def _type(field: dict[str, Any], definitions: dict[str, Any]) -> str:
@@ -110,8 +114,8 @@ Every route below a namespace has two forms: the short one means the token's own
 namespaces), the long one names it. Another tenant's namespace, invocation, worker or payload answers 404.
 
 **Bodies.** `application/msgpack` or `application/json`, by Content-Type; bytes are base64 text in JSON. Answers follow
-Accept: msgpack by default on producer and daemon routes, JSON elsewhere. gzip is understood, and used above 64 KiB where
-Accept-Encoding has it. Times are seconds; `deadline` is Unix time, everything else is on the plane's clock (`/clock`).
+Accept: msgpack by default on producer and daemon routes, JSON elsewhere. gzip is understood, and used above 64 KiB
+where Accept-Encoding has it. Times are seconds; `deadline` is Unix time, everything else is on the plane's clock (`/clock`).
 
 **Errors.** `{"error": {"type", "message", "hint"?, "retry_after_s"?}}`:
 

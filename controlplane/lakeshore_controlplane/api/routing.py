@@ -193,7 +193,10 @@ class _Serving:
             return encode_refusal(request, refusal, prefer)
         except Exception as exc:
             log.error(
-                "a request failed with %s\n%s", type(exc).__name__, frames_of(exc), extra={"route": self._path}
+                "a request failed with %s\n%s",
+                type(exc).__name__,
+                frames_of(exc),
+                extra={"route": self._path},
             )
             return encode_refusal(
                 request, Refusal("the control plane made a mistake; its log has it"), prefer

@@ -14,7 +14,8 @@ from lakeshore_controlplane.faults import BadRequest
 class Submission(NamedTuple):
     """What a client wants done, as its request says it: ``args`` inline, or ``args_ref`` naming an uploaded payload.
 
-    ``run_config``: see ``row_of``; fields that nobody knows are kept on the row.
+    ``run_config``: see ``row_of``; fields that nobody knows are kept on the row. ``written_at``: Unix time by the clock
+    that the deadline was read from, which may be an hour off; None: the server's own.
     """
 
     id: str
@@ -27,6 +28,7 @@ class Submission(NamedTuple):
     parent: str | None = None
     correlation_id: str | None = None
     code_repo_id: str | None = None
+    written_at: float | None = None
 
 
 class Submitted(NamedTuple):
@@ -74,7 +76,8 @@ def row_of(
         "rootInvocationId": root,
     }
     if deadline is not None:
-        row["deadlineAt"] = moment.now + (deadline - moment.wall)
+        wall = moment.wall if submission.written_at is None else submission.written_at
+        row["deadlineAt"] = moment.now + (deadline - wall)
     _add_given(row, submission, config.get("key"))
     return row
 

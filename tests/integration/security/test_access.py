@@ -13,7 +13,7 @@ OPEN = {"/healthz", "/readyz", "/metrics"}
 EXTRA = {
     "producer": {
         **{("POST", path): {"worker"} for path in ("/get", "/wait", "/journal/append")},
-        **{("GET", path): {"worker"} for path in ("/clock", "/queues", "/queues/{queue}")},
+        **{("GET", path): {"worker", "operator"} for path in ("/clock", "/queues", "/queues/{queue}")},
         ("GET", "/workers"): {"operator"},
         ("PUT", "/queues/{queue}"): {"operator"},
         ("POST", "/queues/{queue}/state"): {"operator"},

@@ -77,6 +77,14 @@ def test_a_deadline_is_as_far_away_on_the_planes_clock_as_on_the_wall(deadline, 
     assert row["deadlineAt"] - NOW.now == pytest.approx(deadline - wall, abs=1e-3)
 
 
+def test_a_deadline_is_read_by_the_clock_that_it_was_written_by():
+    """A producer's clock may be an hour off: what it calls in ten seconds is in ten seconds."""
+    hour_off = NOW.wall + 3600
+    late = Submission("a", "q", b"x", run_config={"deadline": hour_off + 10}, written_at=hour_off)
+    row = planned(late)
+    assert row["deadlineAt"] - NOW.now == pytest.approx(10, abs=1e-3)
+
+
 @given(
     st.sampled_from(["delay_s", "deadline", "timeout_s"]),
     odd.filter(lambda v: v is not None) | st.just(10**400),

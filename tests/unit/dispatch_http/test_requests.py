@@ -4,6 +4,7 @@ import gzip
 import hashlib
 import os
 import random
+import time
 
 import pytest
 
@@ -74,6 +75,7 @@ def test_a_submission_is_spelled_out_with_what_was_asked_for_only(peer, plane):
     assert plane.submit("q", b"e", id="a", key="k", parent="p", config=config) == "earlier"
     plane.submit("q", b"e", id="a")
     first, second = (request.body for request in peer.requests)
+    assert first.pop("written_at") == pytest.approx(time.time(), abs=60)  # the clock that 9e9 belongs to
     assert first == {
         "invocation_id": "a",
         "queue": "q",

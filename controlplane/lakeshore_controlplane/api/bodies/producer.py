@@ -49,8 +49,9 @@ class RunConfig(Body):
 
     @model_validator(mode="after")
     def _storable(self) -> RunConfig:
-        check_storable(self.model_extra or {})
-        check_storable(self.priority)
+        if self.model_fields_set:
+            check_storable(self.model_extra or {})
+            check_storable(self.priority)
         return self
 
     def to_row(self) -> dict[str, Any]:
@@ -59,7 +60,10 @@ class RunConfig(Body):
 
 
 class Submit(Body):
-    """One submission, its arguments inline or by the ref of an uploaded payload."""
+    """One submission, its arguments inline or by the ref of an uploaded payload.
+
+    ``written_at``: Unix time as the clock has it that the deadline was read from; without it the server's own.
+    """
 
     invocation_id: InvocationId
     queue: QueueName | None = None
@@ -70,6 +74,7 @@ class Submit(Body):
     code_context: FreeMap | None = None
     parent_invocation_id: InvocationId | None = None
     correlation_id: Key | None = None
+    written_at: Number | None = None
     wait_s: Seconds = 0.0
 
     @model_validator(mode="after")

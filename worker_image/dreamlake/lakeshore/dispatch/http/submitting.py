@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING, Any
 
 from dreamlake.lakeshore.dispatch.arguments import check_config
@@ -22,6 +23,7 @@ BATCH = 1000
 """Invocations that one request stores, all or none."""
 _BATCH_BYTES = 48 << 20
 _PLAIN = RunConfig()
+wall = time.time
 
 
 def submit_many(queue: str, items: Sequence[Submission], timeout_s: float) -> Steps[list[str]]:
@@ -81,6 +83,8 @@ def _body(queue: str, item: Submission) -> dict[str, Any]:
     if item.config is not _PLAIN and item.config != _PLAIN:
         check_config(item.config)
         body["run_config"] = _run_config(item.config)
+        if item.config.deadline is not None:
+            body["written_at"] = wall()  # the clock that the deadline was read from may be off: send both
     return body
 
 
