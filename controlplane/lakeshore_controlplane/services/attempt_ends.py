@@ -102,19 +102,18 @@ def grouped(changes: Sequence[Change]) -> list[Change]:
 def gathered(changes: Sequence[Change]) -> list[Change]:
     """Make few of the ends of many attempts: those that differ in rows, results and digests alone go together."""
     together: dict[object, list[Change]] = {}
-    for change in grouped(changes):
-        own = sum(len(value) for name in _OWN if isinstance(value := change.sets.get(name), bytes))
-        common = {name: value for name, value in change.sets.items() if name not in _OWN}
-        names = tuple(name for name in _OWN if name in change.sets)
-        alike: object = (
-            _hashable(change.guard),
-            _hashable(common),
-            names,
-            change.unsets,
-            _hashable(change.adds),
-        )
-        apart = len(change.keys) > 1 or own > _OWN_BYTES
-        together.setdefault(change.keys if apart else alike, []).append(change)
+    for change in changes:
+        common: list[object] = []
+        own = 0
+        for name, value in change.sets.items():
+            if name not in _OWN:
+                common += (name, repr(value) if type(value) is dict else value)
+            elif type(value) is bytes:
+                own += len(value)
+        alike: object = (*change.guard.values(), *common)
+        if own > _OWN_BYTES or change.adds:
+            alike = change.keys
+        together.setdefault(alike, []).append(change)
     return [
         _as_one(some[start : start + _TOGETHER])
         for some in together.values()
@@ -127,9 +126,10 @@ def _as_one(changes: Sequence[Change]) -> Change:
     first = changes[0]
     if len(changes) == 1:
         return first
-    each = {name: tuple(change.sets[name] for change in changes) for name in _OWN if name in first.sets}
-    common = {name: value for name, value in first.sets.items() if name not in each}
-    return replace(first, keys=tuple(change.keys[0] for change in changes), sets=common, each=each)
+    values = {name: tuple(change.sets[name] for change in changes) for name in _OWN if name in first.sets}
+    each = {name: of_rows for name, of_rows in values.items() if of_rows.count(of_rows[0]) < len(of_rows)}
+    sets = {name: value for name, value in first.sets.items() if name not in each}
+    return replace(first, keys=tuple(change.keys[0] for change in changes), sets=sets, each=each)
 
 
 def _hashable(values: Mapping[str, object]) -> object:

@@ -27,23 +27,30 @@ class Planning:
         """Give each one's row, or what is wrong with it. Raises ``StoreUnavailable``."""
         roots = await self._lineage.roots(namespace, submissions)
         planned: list[Invocation | Refusal] = []
+        fields: dict[str, str | None] = {}
         for item, root in zip(submissions, roots, strict=True):
             try:
-                planned.append(await self._plan_one(namespace, item, root))
+                if item.queue not in fields:
+                    fields[item.queue] = await self._priority_field(QueueKey(namespace, item.queue))
+                planned.append(self._plan_one(namespace, item, root, fields[item.queue]))
             except StoreUnavailable:
                 raise
             except Refusal as refusal:
                 planned.append(refusal)
         return planned
 
-    async def _plan_one(self, namespace: str, item: Submission, root: str) -> Invocation:
-        queue = await self._queues.get(QueueKey(namespace, item.queue))
+    async def _priority_field(self, key: QueueKey) -> str | None:
+        """Give the field of ``run_config`` that orders the queue, where it names one."""
+        queue = await self._queues.get(key)
         field = queue["kindParams"].get("priority_field")
-        moment = Moment(self._clock.steady(), self._clock.wall(), self._next_order())
-        named = field if isinstance(field, str) and queue["kind"] == "priority" else None
-        return row_of(namespace, item, moment, root=root, priority_field=named)
+        return field if isinstance(field, str) and queue["kind"] == "priority" else None
 
-    def _next_order(self) -> int:
+    def _plan_one(self, namespace: str, item: Submission, root: str, field: str | None) -> Invocation:
+        now = self._clock.steady()
+        moment = Moment(now, self._clock.wall(), self._next_order(now))
+        return row_of(namespace, item, moment, root=root, priority_field=field)
+
+    def _next_order(self, now: float) -> int:
         """Give microseconds of plane time that only grow, so that a batch keeps its order."""
-        self._last_order = max(self._last_order + 1, int(self._clock.steady() * 1e6))
+        self._last_order = max(self._last_order + 1, int(now * 1e6))
         return self._last_order

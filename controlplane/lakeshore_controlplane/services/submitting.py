@@ -201,6 +201,8 @@ class Submitting:
                 keys.setdefault(queue_of(row), set()).add(row["idempotencyKey"])
         found = await self._rows.find_known(namespace, map(id_of, rows), keys)
         known = KnownRows(map(known_of, found))
+        if not known:
+            return {}
         answers = {row["_id"]: known.answer(row) for row in rows}
         return {row_id: answer for row_id, answer in answers.items() if answer is not None}
 

@@ -15,7 +15,6 @@ from typing import Any, TypeAlias
 
 import hiredis
 from redis.asyncio.connection import ConnectionPool
-from redis.exceptions import ConnectionError as ConnectionFailedError
 from redis.exceptions import (
     BusyLoadingError,
     NoScriptError,
@@ -24,6 +23,7 @@ from redis.exceptions import (
     RedisError,
     ResponseError,
 )
+from redis.exceptions import ConnectionError as ConnectionFailedError
 
 Word: TypeAlias = str | bytes | int | float
 _REFUSALS: dict[str, type[RedisError]] = {
@@ -63,6 +63,7 @@ class RedisWire:
     async def _connect(self) -> _Line:
         async with self._connecting:
             if self._line is None or self._line.broken:
+                await self.reset()
                 connection = self._pool.connection_class(**self._pool.connection_kwargs)
                 await connection.connect()  # type: ignore[no-untyped-call]
                 self._line = _Line(connection)
