@@ -53,8 +53,10 @@ class Hearing:
         """Seconds until ``attend`` may have something to do; infinity when not."""
         if not self._sparing or self._listener is not None:
             return float("inf")
-        started = [found[1] for slot in self._slots if (found := slot.running()) is not None]
-        return max(0.0, min(started) + LONG_S - now, self._not_before - now) if started else float("inf")
+        busy = [slot.running() for slot in self._slots if not slot.is_idle]
+        # Of one whose start is not noted yet, only this much is known: it will not have run for long before.
+        limits = [LONG_S if found is None else found[1] + LONG_S - now for found in busy]
+        return max(0.0, min(limits), self._not_before - now) if limits else float("inf")
 
     def rest(self) -> None:
         """Listen no longer where nothing runs."""
