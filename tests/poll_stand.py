@@ -33,8 +33,11 @@ class Request:
         data = msgpack.packb(body)
         head = f"POST /v1/{path} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/msgpack\r\n"
         self._sock = socket.create_connection(("127.0.0.1", port), LIMIT_S)
-        self._sock.settimeout(LIMIT_S)
-        self._sock.sendall(f"{head}Content-Length: {len(data)}\r\n\r\n".encode() + data)
+        try:
+            self._sock.sendall(f"{head}Content-Length: {len(data)}\r\n\r\n".encode() + data)
+        except OSError:
+            self._sock.close()
+            raise
 
     def reply(self, limit=LIMIT_S):
         """Read the answer: its status and value. Raises ``OSError`` when none comes."""
@@ -47,7 +50,10 @@ class Request:
             while line := file.readline().strip():
                 name, _, value = line.partition(b":")
                 length = int(value) if name.lower() == b"content-length" else length
-            return int(first.split()[1]), msgpack.unpackb(file.read(length))
+            body = file.read(length)
+            if len(body) < length or not length:
+                raise ConnectionResetError("the answer was cut off")
+            return int(first.split()[1]), msgpack.unpackb(body)
 
     def value(self, limit=LIMIT_S):
         """Read an answer of success."""

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from lakeshore_controlplane.documents import Invocation
-from lakeshore_controlplane.faults import StoreUnavailable
+from lakeshore_controlplane.faults import Stopping, StoreUnavailable
 from lakeshore_controlplane.services.askers import Asker
 from lakeshore_controlplane.services.claiming import Claiming
 from lakeshore_controlplane.services.finishing import Finishing, Report
@@ -66,6 +66,10 @@ class PollAnswer(NamedTuple):
 NOTHING = PollAnswer([], [], None)
 
 
+class _ForNobodyError(Exception):
+    """Nobody is there to take the answer."""
+
+
 @dataclass(slots=True)
 class _Poll:
     """A poll that may claim. ``heard``: the worker's own bell. ``cordoned``: as it was at the last look."""
@@ -77,15 +81,18 @@ class _Poll:
     heard: Subscription
     place: Place
     cordoned: bool = False
-    _for_nobody: bool = False
+    _superseded: bool = False
 
-    async def is_for_nobody(self) -> bool:
-        """Whether its answer would reach nobody: the worker is gone, or asks another replica by now."""
-        if not self._for_nobody:
-            heard = self.heard.payloads()
-            asked_elsewhere = self.request.claim_id is not None and self.request.claim_id.encode() in heard
-            self._for_nobody = asked_elsewhere or await self.asker.has_left()
-        return self._for_nobody
+    async def is_over(self) -> bool:
+        """Whether it shall claim nothing more: its worker is gone, or asks another replica by now."""
+        return self.is_superseded() or await self.asker.has_left()
+
+    def is_superseded(self) -> bool:
+        """Whether another replica was asked in the name of this poll."""
+        heard = self.heard.payloads()
+        if self.request.claim_id is not None and self.request.claim_id.encode() in heard:
+            self._superseded = True
+        return self._superseded
 
 
 class Polling:
@@ -120,9 +127,7 @@ class Polling:
         """Take the reports, then give a drain order or claims."""
         worker = WorkerKey(namespace, request.worker_id)
         fenced: list[str] = []
-        if (
-            request.reports
-        ):  # of each request, whatever they ride on: a poll made again may bring more of them
+        if request.reports:  # those of every request: a poll that is made again may bring more of them
             fenced = await self._finishing.report(namespace, request.worker_id, request.reports)
         if request.most == 0:
             return PollAnswer([], fenced, None)
@@ -140,28 +145,18 @@ class Polling:
         self, worker: WorkerKey, request: PollRequest, asker: Asker, earlier: Earlier
     ) -> PollAnswer | None:
         """Make the answer but for its ``fenced``; None when it is for nobody: then it holds back nothing."""
-        if (await self._workers.at_poll(*worker)).drain:
-            return PollAnswer([hibernate(worker.id)], [], None)
-        if request.claim_id is not None and (request.again or earlier != "unknown"):
-            rows = await self._given_before(worker, request, request.claim_id)
-            if rows or earlier == "answered":
-                return PollAnswer(await self._commands.of(*worker, rows), [], None)
-        return await self._claim_for(worker, request, asker)
-
-    async def _given_before(self, worker: WorkerKey, request: PollRequest, claim_id: str) -> list[Invocation]:
-        # Another replica may still wait in the name of the same poll: it shall claim nothing from now on.
-        self._bells.ring([Ring(worker_topic(worker), claim_id.encode())])
-        return await self._leasing.hand_out_again(*worker, claim_id, request.lease_s)
-
-    async def _claim_for(self, worker: WorkerKey, request: PollRequest, asker: Asker) -> PollAnswer | None:
         queues = [QueueKey(worker.namespace, name) for name in self._in_turn(worker, request.queues)]
         heard = self._bells.subscribe(worker_topic(worker))
         poll = _Poll(worker, request, asker, queues, heard, Place(self._lines, queues, heard))
         try:
-            rows = await self._take(poll)
-            if await poll.is_for_nobody():
-                await self._leasing.take_back(rows or [])
+            if request.claim_id is None or (earlier == "unknown" and not request.again):
+                rows = await self._claimed(poll)
+            elif await asker.has_left():  # a request that comes late must not get in the way of a later one
                 return None
+            else:
+                rows = await self._given_or_claimed(poll, request.claim_id, earlier)
+        except _ForNobodyError:
+            return None
         finally:
             poll.place.leave()
             heard.close()
@@ -169,6 +164,31 @@ class Polling:
             return PollAnswer([hibernate(worker.id)], [], None)
         commands = await self._commands.of(*worker, rows)
         return PollAnswer(commands, [], await self._next_due(poll, len(rows)))
+
+    async def _given_or_claimed(
+        self, poll: _Poll, claim_id: str, earlier: Earlier
+    ) -> list[Invocation] | None:
+        """Give what an earlier answer held; claim, where there was none."""
+        lease_s = poll.request.lease_s
+        # Another replica may still wait in the name of the same poll: it shall claim nothing from now on.
+        self._bells.ring([Ring(worker_topic(poll.worker), claim_id.encode())])
+        poll.heard.payloads()
+        rows = await self._leasing.hand_out_again(*poll.worker, claim_id, lease_s)
+        if rows:
+            return rows
+        found = await self._claimed(poll, look=earlier != "answered")
+        # What the other one was about to claim when it heard of this poll may be there only now.
+        return await self._leasing.hand_out_again(*poll.worker, claim_id, lease_s) or found
+
+    async def _claimed(self, poll: _Poll, *, look: bool = True) -> list[Invocation] | None:
+        """Claim, where it may still ``look``; nothing for those who are gone. None: the worker shall drain."""
+        rows = await self._take(poll) if look else []
+        if await poll.is_over():
+            await self._leasing.take_back(rows or [])
+            if await poll.asker.has_left():
+                raise _ForNobodyError
+            raise Stopping("this poll was made again elsewhere meanwhile", hint="make it again")
+        return rows
 
     async def _take(self, poll: _Poll) -> list[Invocation] | None:
         """Claim, waiting where the poll may; None: the worker shall drain."""
@@ -187,7 +207,7 @@ class Polling:
                 return rows
             if poll.cordoned:
                 poll.place.step_aside()
-            if not missed and await self._woken(poll, left) and await poll.is_for_nobody():
+            if not missed and await self._woken(poll, left) and await poll.is_over():
                 return []
             wanted = {*poll.queues} if poll.cordoned else missed | poll.place.calls
             look = [queue for queue in poll.queues if queue in wanted]

@@ -165,7 +165,7 @@ def test_a_poll_that_is_gone_when_it_is_called_lets_the_next_one_look(run):
         herd.askers[0].leave()
         herd.askers[1].leave()
         await herd.submit("job")
-        await herd.until(lambda: herd.polls[2].done())
+        await herd.until(herd.polls[2].done)
         assert herd.given() == [[], [], ["job"]]
         assert herd.claims.made == ["w2"]
 

@@ -1,10 +1,13 @@
 """A poll whose answer never reaches its worker costs no attempt: connections cut, requests twice, another replica."""
 
+import contextlib
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from poll_stand import LIMIT_S, claim_name, sites, until
+from poll_stand import LIMIT_S, claim_name, runs, sites, until
 from servers.balancer import Balancer
 from servers.partition import Partition
 
@@ -228,3 +231,68 @@ def _poll_until_answered(site, net, body, breaks):
         net.reset()
         poll.cut()
     return site.poll(port=net.port, again=breaks > 0, **body).ran()
+
+
+def test_workers_whose_connections_keep_breaking_run_each_job_once(pair):
+    """Long polls behind a balancer while everything that is open breaks again and again; leases are long."""
+    jobs = [f"job{n}" for n in range(200)]
+    floor = Floor(jobs)
+    with Balancer(*[one.port for one in pair]) as net, ThreadPoolExecutor(8) as pool:
+        working = [pool.submit(floor.work, pair[n % 2], net, f"w{n}") for n in range(6)]
+        for turn in range(20):
+            pair[turn % 2].submit(*jobs[turn * 10 : turn * 10 + 10])
+            net.reset()
+        try:
+            until(lambda: _break_now_and_then(net, working) or floor.finished, "all jobs ran")
+        finally:
+            floor.closed = True
+    assert sorted(floor.ran) == sorted((name, 1) for name in jobs)
+
+
+def _break_now_and_then(net, working):
+    """Break all connections; raises what a worker failed with."""
+    time.sleep(0.03)
+    net.reset()
+    for one in working:
+        if one.done():
+            one.result()
+
+
+class Floor:
+    """Where workers run jobs, and everybody sees what runs."""
+
+    def __init__(self, jobs):
+        self._jobs = jobs
+        self._guard = threading.Lock()
+        self._running = set()
+        self.ran = []
+        self.closed = False
+
+    @property
+    def finished(self):
+        return self.closed or len(self.ran) >= len(self._jobs)
+
+    def work(self, site, net, worker):
+        while not self.finished:
+            for name, attempt in self._claims(site, net, worker):
+                with self._guard:
+                    assert name not in self._running, "it runs already"
+                    self._running.add(name)
+                time.sleep(0.001)
+                assert site.ack(name, worker, attempt) == 200
+                with self._guard:
+                    self._running.discard(name)
+                    self.ran.append((name, attempt))
+
+    def _claims(self, site, net, worker):
+        body = {"claim_id": claim_name(), "max": 2}
+        again = False
+        while not self.finished:
+            with contextlib.suppress(OSError):
+                poll = site.poll(worker, wait=0.5, port=net.port, again=again, **body)
+                status, answer = poll.reply()
+                if status == 200:
+                    return runs(answer)
+                assert status == 503, answer
+            again = True
+        return []

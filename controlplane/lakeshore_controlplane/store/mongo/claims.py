@@ -46,20 +46,18 @@ class ClaimRows:
         self, namespace: str, worker_id: str, claim_id: str, until: float | None
     ) -> list[Invocation]:
         """Give rows of an earlier claim. See ``Claims.lease_again``."""
-        sets: Document = {"claimId": _new_stamp(claim_id)}
+        again = f"{claim_id}:again"
+        sets: Document = {"claimId": _new_stamp(again)}
         if until is not None:
             sets["leaseUntil"] = until
-        held = {
-            "namespaceId": namespace,
-            "workerId": worker_id,
-            "state": "running",
-            "claimId": {"$gte": f"{claim_id}:", "$lt": f"{claim_id};"},  # ";" is what follows ":"
-        }
+        held = {"namespaceId": namespace, "workerId": worker_id, "state": "running"}
         async with self._database.speaking():
-            if not (await self._rows.update_many(held, {"$set": sets})).matched_count:
+            done = await self._rows.update_many({**held, "claimId": _of_name(claim_id)}, {"$set": sets})
+            if not done.matched_count:
                 return []
-            # By any stamp of that name: another request of the worker may have stamped them at this moment too.
-            return cast("list[Invocation]", await self._rows.find(held).to_list())
+            # By any stamp of this sort: another request of the worker may have stamped them at this moment too.
+            found = await self._rows.find({**held, "claimId": _of_name(again)}).to_list()
+        return cast("list[Invocation]", found)
 
     async def lease_next(self, queue: QueueKey, lease: Lease, *, newest: bool) -> Invocation | None:
         """Lease the first row. See ``Claims.lease_next``."""
@@ -212,6 +210,11 @@ def _new_stamp(claim_id: str | None) -> str:
     """Make what tells the rows of one update from all others."""
     stamp = uuid.uuid4().hex
     return stamp if claim_id is None else f"{claim_id}:{stamp}"
+
+
+def _of_name(claim_id: str) -> Document:
+    """Match every stamp that was made with that name."""
+    return {"$gte": f"{claim_id}:", "$lt": f"{claim_id};"}  # ";" is what follows ":"
 
 
 def _stamped(lease: Lease, stamp: str) -> Document:
