@@ -90,3 +90,22 @@ def test_a_result_that_is_gone_is_said_and_holds_up_nobody(serve, tmp_path, smal
     stream.close()
     assert ended["kept"].result == b"k"
     assert ended["lost"].error.type == "PayloadLost"
+
+
+@pytest.mark.parametrize(
+    "limits", [{}, {"inline_limit": 5_000}], ids=["by default", "with a small inline limit"]
+)
+def test_a_result_that_the_plane_refuses_ends_its_job_and_holds_up_nobody(serve, turned, limits):
+    site = serve(blobs="none", **limits)
+    site.worker()
+    small = site.queue.submit(turned, b"ab")
+    assert site.result(small) == b"ba"
+    large = 2_000_000 if not limits else 50_000
+    refused = site.queue.submit(bytes, large)
+    after = site.queue.submit(turned, b"cd")
+    with pytest.raises(
+        InvocationFailedError, match="WireError: its result was refused: .* write the data to a file"
+    ):
+        site.result(refused)
+    assert site.result(after) == b"dc"
+    assert site.plane.get(refused)["attempt"] == 1

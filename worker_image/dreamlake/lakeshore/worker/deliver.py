@@ -6,8 +6,8 @@ import logging
 from collections.abc import Iterable, Sequence
 from itertools import groupby
 
-from dreamlake.lakeshore.dispatch.plane import Frame, Plane
-from dreamlake.lakeshore.errors import FencedError, RefusedError
+from dreamlake.lakeshore.dispatch.plane import Finished, Frame, Plane
+from dreamlake.lakeshore.errors import ErrorInfo, FencedError, RefusedError
 from dreamlake.lakeshore.worker.outbox import DoneReport, FrameReport, LogReport, Report
 
 log = logging.getLogger("lakeshore.worker")
@@ -34,7 +34,27 @@ def deliver(plane: Plane, worker_id: str, reports: Sequence[Report]) -> set[str]
         plane.journal_append(log_journal(inv_id), None, text.encode("utf-8", "replace"))
     ends = [report.finished for report in reports if isinstance(report, DoneReport)]
     if ends:
-        lost |= plane.ack_many(worker_id, ends)
+        lost |= _end(plane, worker_id, ends)
+    return lost
+
+
+def _end(plane: Plane, worker_id: str, ends: list[Finished]) -> set[str]:
+    try:
+        return plane.ack_many(worker_id, ends)
+    except RefusedError:
+        if all(end.result is None for end in ends):
+            raise
+    # The plane takes no result that large, now or later: that body has failed, and the others must not wait for it.
+    lost: set[str] = set()
+    for end in ends:
+        try:
+            lost |= plane.ack_many(worker_id, [end])
+        except RefusedError as exc:
+            if end.result is None:
+                raise
+            log.warning("invocation %s: its result was refused: %s", end.id, exc)
+            refused = ErrorInfo("WireError", f"its result was refused: {exc}")
+            lost |= plane.ack_many(worker_id, [end._replace(result=None, error=refused)])
     return lost
 
 
