@@ -95,3 +95,11 @@ def test_what_an_earlier_question_got_beyond_this_one_is_handed_back(peer, polls
     ask(polls, 1)
     assert [claim.id for claim in polls.answer().claims] == ["a"]
     assert peer.requests[-1].body["ids"] == ["b", "c"]
+
+
+def test_a_claim_that_brings_too_much_hands_the_rest_back(peer, plane):
+    peer.answer = lambda request: (
+        reply({"released": 1}) if request.path.endswith("/release") else polled("a", "b")
+    )
+    assert plane.claim("q", "w").id == "a"
+    assert peer.requests[-1].body["ids"] == ["b"]

@@ -126,11 +126,7 @@ class HttpPolls:
         found = fields_of(answer, self._requests.address)
         self._answered = True
         self._orders.note(self._worker_id, found)
-        bodies = [command["body"] for command in found["commands"] if command["kind"] == "run"]
-        if len(bodies) > self._most:  # an earlier question was for more
-            spare = [str(body["invocation_id"]) for body in bodies[self._most :]]
-            self._requests.run(working.release(spare, self._worker_id))
-            del bodies[self._most :]
+        bodies = self._requests.run(working.runs_of(self._worker_id, found, self._most))
         claims = self._requests.run(working.claims_of(self._worker_id, self._queue, bodies))
         return Polled(claims, set(found["fenced"]))
 

@@ -52,7 +52,7 @@ def claim_many(
         try:
             found = yield from _poll({**asked, "max": most, "claim_id": new_id()})
             orders.note(worker_id, found)
-            runs = [command["body"] for command in found["commands"] if command["kind"] == "run"]
+            runs = yield from runs_of(worker_id, found, most)
             claimed += yield from claims_of(worker_id, queue, runs)
         except DispatchError:
             if not claimed:
@@ -69,6 +69,14 @@ def _poll(asked: Mapping[str, object]) -> Steps[Any]:
         return (yield Ask("daemon/poll", asked, repeat="unless_lost"))
     except LostAnswerError:
         return (yield Ask("daemon/poll", {**asked, "again": True}))
+
+
+def runs_of(worker_id: str, found: Mapping[str, Any], most: int) -> Steps[list[Mapping[str, Any]]]:
+    """Give what a poll brought to run; what is too much (it was asked for at two replicas) is handed back."""
+    bodies = [command["body"] for command in found["commands"] if command["kind"] == "run"]
+    if len(bodies) > most:
+        yield from release([str(body["invocation_id"]) for body in bodies[most:]], worker_id)
+    return bodies[:most]
 
 
 def claims_of(worker_id: str, queue: str, bodies: Sequence[Mapping[str, Any]]) -> Steps[list[Claimed]]:
