@@ -104,7 +104,7 @@ def test_a_result_that_the_plane_refuses_ends_its_job_and_holds_up_nobody(serve,
     refused = site.queue.submit(bytes, large)
     after = site.queue.submit(turned, b"cd")
     with pytest.raises(
-        InvocationFailedError, match="WireError: its result was refused: .* write the data to a file"
+        InvocationFailedError, match=r"WireError: its result was refused: .* write the data to a file"
     ):
         site.result(refused)
     assert site.result(after) == b"dc"
