@@ -51,8 +51,8 @@ class QueueBook:
         return await self._copies.get(queue) or await self._make(queue)
 
     async def peek(self, queue: QueueKey) -> Queue | None:
-        """Give the queue, or None where there is none."""
-        return await self._copies.get(queue)
+        """Give the queue, or None where there is none: that is never a copy, as another replica may just make it."""
+        return await self._copies.get(queue) or await self._rows.find(queue)
 
     async def _make(self, queue: QueueKey) -> Queue:
         found = await self._rows.ensure(undeclared(queue, self._clock.steady()))
