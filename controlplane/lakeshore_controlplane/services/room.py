@@ -105,4 +105,4 @@ def _never(queue: str, limits: Limits, n: int) -> Refusal:
         )
         return QueueFull(text, retry_after_s=_FULL_AGAIN_S)
     text = f"{n} rows at once are more than the burst of queue {queue!r} ({most}): submit fewer at once"
-    return RateLimited(text, retry_after_s=_FULL_AGAIN_S)
+    return QueueFull(text, retry_after_s=_FULL_AGAIN_S)  # clients repeat what is rate limited, here in vain

@@ -70,7 +70,7 @@ def test_repeats_are_answered_and_use_up_no_rate(play):
 def test_an_atomic_batch_above_the_burst_is_told_to_be_smaller(play):
     async def scenario(one):
         await one.queue(rate_limit={"rate": 1.0, "burst": 2})
-        with pytest.raises(RateLimited, match=r"3 rows at once are more than the burst of queue 'q' \(2\)"):
+        with pytest.raises(QueueFull, match=r"3 rows at once are more than the burst of queue 'q' \(2\)"):
             await one.submit_many(*(item(f"i{n}") for n in range(3)), atomic=True)
         await one.submit_many(item("a"), item("b"), atomic=True)
         with pytest.raises(RateLimited, match="has had them") as refused:

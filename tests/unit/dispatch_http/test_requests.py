@@ -269,3 +269,9 @@ def test_http_loads_no_tls_and_no_http_client():
         env=os.environ,
     )
     assert done.stdout.strip() == "[]"
+
+
+def test_a_purge_of_many_may_take_longer_than_other_requests(peer, connect, monkeypatch):
+    monkeypatch.setattr("dreamlake.lakeshore.dispatch.http.requests.READ_S", 0.0)
+    peer.script(reply({"purged": 20_000}))
+    assert connect().purge(older_than_s=0) == 20_000

@@ -45,6 +45,8 @@ _SELECT_MS = 3_000
 _SOCKET_MS = 20_000
 _CONNECT_MS = 3_000
 _NOT_PRIMARY = {10107, 13435, 11600, 11602, 189, 91}
+_DISK_FULL = 14031
+_GONE = "the database cannot write, or has given up: make room on its disk, then start it again"
 
 
 class Database:
@@ -99,6 +101,8 @@ class Database:
         except OperationFailure as exc:
             if exc.code in _NOT_PRIMARY:
                 raise StoreUnavailable("the database elects a primary", retry_after_s=1.0) from exc
+            if exc.code == _DISK_FULL or "WT_PANIC" in str(exc):
+                raise StoreUnavailable(_GONE, retry_after_s=5.0) from exc
             raise
         except PyMongoError as exc:
             raise StoreUnavailable("the database does not answer", retry_after_s=1.0) from exc

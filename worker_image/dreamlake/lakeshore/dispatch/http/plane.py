@@ -46,6 +46,8 @@ if TYPE_CHECKING:
     from dreamlake.lakeshore.dispatch.http.asynchronous import AsyncHttp
 
 _PLAIN = RunConfig()
+_PURGE_S = 110.0
+"""Seconds that a purge may take: it ends once all rows are gone, below the 120 s that balancers let pass in silence."""
 
 
 class HttpDispatch:
@@ -282,7 +284,8 @@ class HttpDispatch:
 
     def purge(self, *, older_than_s: float) -> int:
         """Forget invocations (and their frames) that ended longer ago than this; how many went."""
-        return int(self._requests.post("producer/purge", {"older_than_s": float(older_than_s)})["purged"])
+        asked = {"older_than_s": float(older_than_s)}
+        return int(self._requests.post("producer/purge", asked, wait_s=_PURGE_S)["purged"])
 
     # -- code
     @property
