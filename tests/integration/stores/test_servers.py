@@ -20,6 +20,8 @@ from servers.fixtures import Bucket
 from servers.lane_server import LaneServer
 from servers.object_server import ObjectServer
 
+USED = []  # the databases of tests in this file that have ended
+
 
 class Rows:
     """Numbers kept in a document server."""
@@ -191,6 +193,7 @@ def test_the_fixtures_give_empty_stores(mongo_url, mongo_database, redis_url, s3
     with pymongo.MongoClient(mongo_url) as client:
         assert client[mongo_database].list_collection_names() == []
         client[mongo_database].rows.insert_one({})
+    USED.append(mongo_database)
     with redis.Redis.from_url(redis_url) as client:
         assert client.dbsize() == 0
         client.set("a", "b")
@@ -206,7 +209,7 @@ def test_the_fixtures_give_empty_stores(mongo_url, mongo_database, redis_url, s3
 
 def test_the_fixtures_leave_nothing_for_the_next_test(document_server, redis_url, object_server):
     with pymongo.MongoClient(document_server.url) as client:
-        assert not [name for name in client.list_database_names() if name.startswith("test_")]
+        assert not [name for name in client.list_database_names() if name in USED]
     with redis.Redis.from_url(redis_url) as client:
         assert client.dbsize() == 0
 

@@ -209,3 +209,13 @@ def test_the_digest_is_that_of_the_bytes(tree):
     assert archive.sha256 == hashlib.sha256(archive.data).hexdigest()
     assert archive.size == len(archive.data)
     assert gzip.decompress(archive.data)
+
+
+def test_what_python_compiled_makes_no_tree_dirty_and_is_left_out(tree):
+    """A stale __pycache__ would be run instead of the source that lies beside it."""
+    tree.write("__pycache__/jobs.cpython-311.pyc", "compiled")
+    tree.write("pkg/deep/__pycache__/x.cpython-311.pyc", "compiled")
+    tree.write("old.pyc", "compiled")
+    archive = archive_tree(tree.root)
+    assert (archive.dirty, archive.commit) == (False, tree.git("rev-parse", "HEAD"))
+    assert not [name for name in members(archive) if name.endswith(".pyc") or "__pycache__" in name]

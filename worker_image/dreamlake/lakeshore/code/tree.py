@@ -37,7 +37,8 @@ def read_tree(path: Path) -> Tree:
     """Read the tree that ``path`` lies in. Raises ``ConfigError`` when there is none, or no git."""
     root = tree_root(path)
     head = _git(root, "rev-parse", "--verify", "--quiet", "HEAD^{commit}", allow_failure=True).strip()
-    dirty = bool(_git(root, "status", "--porcelain", "-z")) or not head
+    changes = _git(root, "status", "--porcelain", "-z", "--untracked-files=all").split("\0")
+    dirty = any(change and not _is_compiled(change) for change in changes) or not head
     files = sorted(name for name in _files(root) if os.path.lexists(root / name))
     return Tree(root, _remote(root), head or None, dirty, files)
 
@@ -61,7 +62,12 @@ def _files(root: Path) -> set[str]:
     for name in nested:
         if (root / name / ".git").exists():  # else it was never checked out
             found |= {f"{name}/{inner}" for inner in _files(root / name)}
-    return found
+    return {name for name in found if not _is_compiled(name)}
+
+
+def _is_compiled(name: str) -> bool:
+    """Tell Python's own traces: they say nothing new, and stale ones would be taken for the code that they came from."""
+    return "__pycache__/" in name or name.endswith((".pyc", ".pyo"))
 
 
 def _remote(root: Path) -> str:
