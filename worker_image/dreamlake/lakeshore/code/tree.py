@@ -66,7 +66,7 @@ def _files(root: Path) -> set[str]:
 
 
 def _is_compiled(name: str) -> bool:
-    """Tell Python's own traces: they say nothing new, and stale ones would be taken for the code that they came from."""
+    """Tell Python's own traces: they say nothing new, and a stale one would be run for its source."""
     return "__pycache__/" in name or name.endswith((".pyc", ".pyo"))
 
 
