@@ -12,6 +12,11 @@ from dreamlake.lakeshore.errors import InvocationFailedError, RefusedError
 _BODIES = """
 def turned(data):
     return data[::-1]
+
+
+def pieces(*sizes):
+    for size in sizes:
+        yield bytes(size)
 """
 
 
@@ -38,6 +43,13 @@ def test_seventy_mebibytes_there_and_back_through_a_worker(serve, on_s3, turned)
     ((told, again),) = site.queue.results([inv_id])
     assert told == inv_id
     assert len(again) == len(data)
+
+
+@pytest.fixture
+def pieces(turned):
+    import turning
+
+    return turning.pieces
 
 
 @pytest.fixture
@@ -109,3 +121,15 @@ def test_a_result_that_the_plane_refuses_ends_its_job_and_holds_up_nobody(serve,
         site.result(refused)
     assert site.result(after) == b"dc"
     assert site.plane.get(refused)["attempt"] == 1
+
+
+def test_a_value_that_no_journal_holds_ends_its_stream_and_its_job(serve, turned, pieces):
+    """Its reader would wait for it in vain, and a job that lost what it yielded has not succeeded."""
+    site = serve(blobs="none")
+    site.worker()
+    refused = site.queue.submit(pieces, 10, 17_000_000, 10)
+    after = site.queue.submit(turned, b"cd")
+    with pytest.raises(InvocationFailedError, match="WireError: a value that it yielded was refused: "):
+        list(site.queue.stream(refused, timeout=60))
+    assert site.plane.get(refused)["state"] == "failed"
+    assert site.result(after) == b"dc"

@@ -25,6 +25,10 @@ class RefusedError(DispatchError):
     """The plane refused a request for what it says: asked again, it would refuse again."""
 
 
+class TooLargeError(RefusedError):
+    """The plane takes no payload, result or frame of that size."""
+
+
 class QueueUnavailableError(DispatchError):
     """The queue does not take new work: it is draining, paused or archived."""
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 from collections.abc import Iterable, Sequence
 from itertools import groupby
 
 from dreamlake.lakeshore.dispatch.plane import Finished, Frame, Plane
-from dreamlake.lakeshore.errors import ErrorInfo, FencedError, RefusedError
+from dreamlake.lakeshore.errors import ErrorInfo, FencedError, RefusedError, TooLargeError
 from dreamlake.lakeshore.worker.outbox import DoneReport, FrameReport, LogReport, Report
 
 log = logging.getLogger("lakeshore.worker")
@@ -29,6 +30,9 @@ def deliver(plane: Plane, worker_id: str, reports: Sequence[Report]) -> set[str]
         try:
             _append(plane, worker_id, inv_id, frames)
         except FencedError:
+            lost.add(inv_id)
+        except TooLargeError as exc:
+            _fail(plane, worker_id, inv_id, ErrorInfo("WireError", f"a value that it yielded was refused: {exc}"))
             lost.add(inv_id)
     for inv_id, text in _texts(reports):
         plane.journal_append(log_journal(inv_id), None, text.encode("utf-8", "replace"))
@@ -58,6 +62,12 @@ def _end(plane: Plane, worker_id: str, ends: list[Finished]) -> set[str]:
     return lost
 
 
+def _fail(plane: Plane, worker_id: str, inv_id: str, error: ErrorInfo) -> None:
+    log.warning("invocation %s: %s", inv_id, error.message)
+    with contextlib.suppress(FencedError):
+        plane.nack(inv_id, worker_id, error=error, retry=False)
+
+
 def _append(plane: Plane, worker_id: str, inv_id: str, frames: list[Frame]) -> None:
     try:
         plane.journal_append_many(inv_id, frames, worker_id=worker_id)
@@ -67,6 +77,8 @@ def _append(plane: Plane, worker_id: str, inv_id: str, frames: list[Frame]) -> N
         for frame in frames:
             try:
                 plane.journal_append_many(inv_id, [frame], worker_id=worker_id)
+            except TooLargeError:
+                raise  # its reader would wait for it in vain
             except RefusedError as exc:
                 log.warning("a frame was left out: %s", exc)
 

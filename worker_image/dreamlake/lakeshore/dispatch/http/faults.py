@@ -16,6 +16,7 @@ from dreamlake.lakeshore.errors import (
     QueueFullError,
     QueueUnavailableError,
     RefusedError,
+    TooLargeError,
 )
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ _KINDS: dict[str, type[DispatchError]] = {
     "id_conflict": RefusedError,
     "refused": RefusedError,
     "deadline_too_near": RefusedError,
-    "payload_too_large": RefusedError,
+    "payload_too_large": TooLargeError,
     "not_found": NotFoundError,
     "expired": NotFoundError,
     "queue_unavailable": QueueUnavailableError,
