@@ -66,7 +66,7 @@ class Settings(BaseSettings):
     """Bytes of one archive of code."""
     longest_wait_s: float = Field(default=120.0, gt=0)
     """The longest that a long poll is held, whatever its client asks for."""
-    sweep_every_s: float = Field(default=1.0, gt=0)
+    sweep_every_s: float = Field(default=2.0, gt=0)
     """Seconds between two looks for leases and deadlines that ran out."""
     stop_grace_s: float = Field(default=10.0, ge=0)
     """Seconds that requests get to end after SIGTERM. Long polls are answered at once and need none of it."""
