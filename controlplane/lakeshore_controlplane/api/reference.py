@@ -115,7 +115,8 @@ namespaces), the long one names it. Another tenant's namespace, invocation, work
 
 **Bodies.** `application/msgpack` or `application/json`, by Content-Type; bytes are base64 text in JSON. Answers follow
 Accept: msgpack by default on producer and daemon routes, JSON elsewhere. gzip is understood, and used above 64 KiB
-where Accept-Encoding has it. Times are seconds; `deadline` is Unix time, everything else is on the plane's clock (`/clock`).
+where Accept-Encoding has it. Times are seconds; `deadline` is Unix time, everything else is on the plane's clock
+(`/clock`).
 
 **Errors.** `{"error": {"type", "message", "hint"?, "retry_after_s"?}}`:
 
