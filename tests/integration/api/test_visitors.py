@@ -10,7 +10,9 @@ from servers.replica_thread import ReplicaThread
 
 @pytest.fixture
 def open_replica(mongo_url, mongo_database):
-    with ReplicaThread(HandClock(), mongo_url=mongo_url, mongo_database=mongo_database, auth="off") as replica:
+    with ReplicaThread(
+        HandClock(), mongo_url=mongo_url, mongo_database=mongo_database, auth="off"
+    ) as replica:
         yield replica
 
 

@@ -32,7 +32,12 @@ def deliver(plane: Plane, worker_id: str, reports: Sequence[Report]) -> set[str]
         except FencedError:
             lost.add(inv_id)
         except TooLargeError as exc:
-            _fail(plane, worker_id, inv_id, ErrorInfo("WireError", f"a value that it yielded was refused: {exc}"))
+            _fail(
+                plane,
+                worker_id,
+                inv_id,
+                ErrorInfo("WireError", f"a value that it yielded was refused: {exc}"),
+            )
             lost.add(inv_id)
     for inv_id, text in _texts(reports):
         plane.journal_append(log_journal(inv_id), None, text.encode("utf-8", "replace"))
