@@ -7,7 +7,7 @@ from lakeshore_controlplane.services.admission import Admission
 from lakeshore_controlplane.services.lookups import Lookups
 from lakeshore_controlplane.services.placing import Placing
 from lakeshore_controlplane.services.queue_book import QueueBook, undeclared
-from lakeshore_controlplane.services.submission import Submission
+from lakeshore_controlplane.services.submission import Submission, Submitted
 from lakeshore_controlplane.services.submitting import Submitting
 from lakeshore_controlplane.services.tallies import Tallies
 from lakeshore_controlplane.services.topics import change_topic, queue_topic
@@ -123,3 +123,13 @@ class Stage:
                 return await scenario(*made)
 
         return asyncio.run(run())
+
+
+def ids_of(answers):
+    """Give the ids of those that were taken."""
+    return [answer.id for answer in answers if isinstance(answer, Submitted)]
+
+
+async def fill(replica, n, first="old"):
+    """Submit ``n`` rows, all or none."""
+    return await replica.submit_many(*(item(f"{first}{k}") for k in range(n)), atomic=True)

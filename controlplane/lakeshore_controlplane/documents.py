@@ -108,16 +108,6 @@ class Queue(TypedDict):
     createdAt: float
 
 
-class QueueStats(TypedDict):
-    """Counters of a queue that outlive its rows; ``depth`` and ``pending`` belong to admission."""
-
-    _id: str  # namespace/name
-    arrived: int
-    finished: int
-    meanDurationS: NotRequired[float]
-    changedAt: NotRequired[float]
-
-
 class Worker(TypedDict):
     """A worker process as it registered. ``stale`` is derived from ``lastSeenAt``, never stored."""
 
@@ -137,13 +127,6 @@ class Worker(TypedDict):
     machineId: NotRequired[str]
     capabilities: NotRequired[dict[str, object]]
     runners: NotRequired[list[str]]
-
-
-class ResultChunk(TypedDict):
-    """One frame of a journal."""
-
-    _id: str
-    data: bytes
 
 
 class Namespace(TypedDict):
@@ -181,18 +164,6 @@ class CodeRepo(TypedDict):
     blobKey: str
     uploadedAt: NotRequired[float]
     createdAt: float
-
-
-class Event(TypedDict):
-    """A line of the tailable log of a queue."""
-
-    namespaceId: str
-    queue: str
-    kind: str
-    at: float
-    invocationId: NotRequired[str]
-    workerId: NotRequired[str]
-    data: NotRequired[object]
 
 
 class ElasticityEvent(TypedDict):

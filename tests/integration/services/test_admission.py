@@ -6,11 +6,10 @@ import contextlib
 import pytest
 
 from hand_clock import HandClock
-from lakeshore_controlplane.faults import QueueFull, QueueUnavailable
-from lakeshore_controlplane.services.room import Limits
+from lakeshore_controlplane.faults import QueueFull
 from lakeshore_controlplane.services.submission import Submitted
 from lakeshore_controlplane.store.lane.port import QueueKey
-from submitting_replica import Stage, item
+from submitting_replica import Stage, fill, ids_of, item
 
 Q = QueueKey("ns", "q")
 
@@ -23,14 +22,6 @@ def clock():
 @pytest.fixture
 def play(mongo_url, mongo_database, clock):
     return Stage(mongo_url, mongo_database, clock).play
-
-
-def ids_of(answers):
-    return [answer.id for answer in answers if isinstance(answer, Submitted)]
-
-
-async def fill(replica, n, first="old"):
-    return await replica.submit_many(*(item(f"{first}{k}") for k in range(n)), atomic=True)
 
 
 def test_a_queue_without_limits_has_no_admission_document(play):
@@ -208,94 +199,6 @@ def test_100_submitters_at_once_fill_an_idle_queue_exactly(play):
     assert (count, book.depth, book.pending) == (10, 10, {})
 
 
-async def crash_after_reservation(replica, *ids):
-    """Do what a submission does until just before its rows are inserted."""
-
-    class Crash(Exception):
-        pass
-
-    async def insert(rows):
-        raise Crash
-
-    async def settle(grant, used):
-        raise Crash
-
-    replica.rows.insert, replica.admission.settle = insert, settle
-    with pytest.raises(Crash):
-        await replica.submit_many(*map(item, ids))
-    del replica.rows.insert, replica.admission.settle
-
-
-async def crash_after_insert(replica, *ids):
-    """Do what a submission does until just before its reservation is settled."""
-
-    class Crash(Exception):
-        pass
-
-    async def settle(grant, used):
-        raise Crash
-
-    replica.admission.settle = settle
-    with pytest.raises(Crash):
-        await replica.submit_many(*map(item, ids))
-    del replica.admission.settle
-
-
-def test_a_crash_after_the_reservation_gives_its_room_back_in_a_minute(play, clock):
-    async def scenario(one, other):
-        await one.queue(max_depth=3)
-        await crash_after_reservation(one, "a", "b")
-        await other.submit("c")
-        with pytest.raises(QueueFull):  # the two may still come
-            await other.submit("d")
-        clock.advance(61.0)
-        await other.submit_many(item("d"), item("e"), atomic=True)
-        with pytest.raises(QueueFull):
-            await other.submit("f")
-        return await one.count(), (await one.books.read(Q)).pending
-
-    assert play(scenario, replicas=2) == (3, {})
-
-
-def test_a_crash_after_the_insert_counts_each_row_once(play, clock):
-    async def scenario(one, other):
-        await one.queue(max_depth=3)
-        await crash_after_insert(one, "a", "b")
-        await other.submit("c")
-        with pytest.raises(QueueFull):
-            await other.submit("d")
-        assert (await other.submit("a")).duplicate  # the client repeats what was not answered
-        clock.advance(61.0)
-        with pytest.raises(QueueFull):
-            await other.submit("d")
-        await other.claim(2)
-        await other.submit_many(item("d"), item("e"), atomic=True)
-        return await one.count(), (await one.books.read(Q)).pending
-
-    assert play(scenario, replicas=2) == (3, {})
-
-
-def test_a_replica_that_was_frozen_for_longer_than_a_minute_is_counted_again(play, clock):
-    async def scenario(one, other):
-        await one.queue(max_depth=3)
-        insert = one.rows.insert
-
-        async def freeze(rows):
-            clock.advance(61.0)
-            await other.submit_many(*(item(f"o{n}") for n in range(2)), atomic=True)
-            with contextlib.suppress(QueueFull):
-                await other.submit_many(item("x"), item("y"), atomic=True)  # recounts
-            return await insert(rows)
-
-        one.rows.insert = freeze
-        await one.submit("late")
-        with pytest.raises(QueueFull):
-            await other.submit("z")
-        return await one.count()
-
-    assert play(scenario, replicas=2) == 3
-
-
 def test_rows_that_are_queued_again_are_never_refused_and_take_their_room(play):
     async def scenario(one):
         await one.queue(max_depth=2)
@@ -312,104 +215,3 @@ def test_rows_that_are_queued_again_are_never_refused_and_take_their_room(play):
         return await one.count()
 
     assert play(scenario) == 2
-
-
-def test_a_blocking_queue_lets_its_submitter_wait_for_a_claim(play):
-    async def scenario(one):
-        await one.queue(max_depth=1, on_full="block")
-        await one.submit("a")
-        waiting = asyncio.create_task(one.submit("b", wait_s=30.0))
-        done, _ = await asyncio.wait([waiting], timeout=0.3)
-        assert not done
-        assert await one.claim() == ["a"]
-        return await asyncio.wait_for(waiting, 5.0)
-
-    assert play(scenario) == Submitted("b", "q")
-
-
-def test_a_blocking_queue_refuses_at_once_one_who_will_not_wait_and_later_one_who_waited(play):
-    async def scenario(one):
-        await one.queue(max_depth=1, on_full="block")
-        await one.submit("a")
-        loop = asyncio.get_running_loop()
-        began = loop.time()
-        with pytest.raises(QueueFull):
-            await one.submit("b")
-        refused_after = loop.time() - began
-        with pytest.raises(QueueFull):
-            await one.submit("b", wait_s=0.5)
-        return refused_after, loop.time() - began - refused_after
-
-    at_once, waited = play(scenario)
-    assert at_once < 0.5 <= waited + 0.01
-
-
-def test_those_in_line_get_room_in_their_order(play):
-    async def scenario(one):
-        await one.queue(max_depth=1, on_full="block")
-        await one.submit("a")
-        order = []
-
-        async def limits_now():
-            return Limits(max_depth=1, waits=True)
-
-        async def enter(name):
-            grant = await one.admission.enter(Q, [name], limits_now, whole=False, wait_s=30.0)
-            order.append(name)
-            await one.admission.settle(grant, 0)
-
-        waiting = [asyncio.create_task(enter(f"w{n}")) for n in range(5)]
-        await asyncio.wait(waiting, timeout=0.1)
-        with pytest.raises(QueueFull):  # nobody gets ahead of them
-            await one.submit("b")
-        await one.claim()
-        await asyncio.gather(*waiting)
-        return order
-
-    assert play(scenario) == [f"w{n}" for n in range(5)]
-
-
-def test_a_batch_larger_than_its_queue_flows_through_while_rows_are_claimed(play):
-    async def scenario(one):
-        await one.queue(max_depth=3, on_full="block")
-        waiting = asyncio.create_task(one.submit_many(*(item(f"i{n}") for n in range(10)), wait_s=30.0))
-        claimed = []
-        while not waiting.done():
-            claimed += await one.claim()
-            assert await one.count() <= 3
-            await asyncio.wait([waiting], timeout=0.02)
-        return ids_of(waiting.result()), claimed + await one.claim(10)
-
-    ids, claimed = play(scenario)
-    assert ids == claimed == [f"i{n}" for n in range(10)]
-
-
-def test_one_who_waits_learns_that_the_queue_was_closed_or_widened(play):
-    async def scenario(one):
-        await one.queue(max_depth=1, on_full="block")
-        await one.submit("a")
-        waiting = asyncio.create_task(one.submit("b", wait_s=30.0))
-        await asyncio.wait([waiting], timeout=0.2)
-        await one.queue(max_depth=2, on_full="block")
-        assert await asyncio.wait_for(waiting, 5.0) == Submitted("b", "q")
-        waiting = asyncio.create_task(one.submit("c", wait_s=30.0))
-        await asyncio.wait([waiting], timeout=0.2)
-        await one.queue(state="paused", max_depth=2, on_full="block")
-        with pytest.raises(QueueUnavailable, match="is paused"):
-            await asyncio.wait_for(waiting, 5.0)
-
-    play(scenario)
-
-
-def test_a_submitter_that_gives_up_leaves_the_line(play):
-    async def scenario(one):
-        await one.queue(max_depth=1, on_full="block")
-        await one.submit("a")
-        first = asyncio.create_task(one.submit("b", wait_s=30.0))
-        second = asyncio.create_task(one.submit("c", wait_s=30.0))
-        await asyncio.wait([first, second], timeout=0.2)
-        first.cancel()
-        await one.claim()
-        return await asyncio.wait_for(second, 5.0)
-
-    assert play(scenario) == Submitted("c", "q")

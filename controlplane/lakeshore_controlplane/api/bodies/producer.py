@@ -205,7 +205,3 @@ class AnnounceCode(AnnouncePayload):
     remote: Annotated[str, Field(max_length=2048)] = ""
     commit: Annotated[str, Field(pattern=r"^[0-9a-f]{40,64}$")]
     dirty: bool = False
-
-
-class Nothing(Body):
-    """A body without fields."""
