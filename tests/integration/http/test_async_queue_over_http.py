@@ -52,6 +52,14 @@ def finish(plane, count):
             count -= 1
 
 
+async def until_asked(served):
+    """Wait until a question waits on the server."""
+    open_requests = served.replica.plane.metrics.open_waits
+    async with asyncio.timeout(20):
+        while next(iter(open_requests.collect())).samples[0].value < 1:  # noqa: ASYNC110 - the server tells in no other way
+            await asyncio.sleep(0.01)
+
+
 async def until_queued(queue):
     """Wait until something is in the queue."""
     while not await queue.count():  # noqa: ASYNC110 - another process's doing
@@ -120,7 +128,7 @@ def test_two_thousand_tasks_wait_on_few_connections(served, run):
 def test_an_end_is_told_at_once_though_others_are_waited_for_already(served, run):
     async def scenario(queue):
         slow = asyncio.create_task(queue.result(await queue.post("slow"), timeout=30))
-        await asyncio.sleep(0.3)  # by now its question waits on the server
+        await until_asked(served)
         took = []
         for _ in range(10):
             inv_id = await queue.post("quick")
@@ -200,7 +208,7 @@ def test_a_cancelled_call_cancels_its_invocation(served, run):
 def test_a_claim_waits_for_work_and_holds_nothing_when_it_is_cancelled(served, run):
     async def scenario(queue):
         claiming = asyncio.create_task(queue.claim(timeout=20))
-        await asyncio.sleep(0.2)
+        await until_asked(served)
         began = time.monotonic()
         inv_id = await queue.post(1)
         job = await claiming
@@ -250,7 +258,7 @@ def test_a_plane_that_is_closed_or_away_fails_every_waiter(served):
         queue = Queue("default", dispatch=plane)
         ids = [await queue.post(n) for n in range(3)]
         waiting = [asyncio.create_task(queue.result(inv_id)) for inv_id in ids]
-        await asyncio.sleep(0.3)
+        await until_asked(served)
         plane.close()
         done = await asyncio.wait_for(asyncio.gather(*waiting, return_exceptions=True), 10)
         assert [type(error) for error in done] == [DispatchError] * 3
